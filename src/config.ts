@@ -1,0 +1,142 @@
+/**
+ * Configuration, read once at start: a YAML file, then `config.<environment>.yaml` beside it, then secret files,
+ * then environment variables, then command-line options; the later ones win. Maps merge, lists replace, null
+ * goes back to the default.
+ *
+ * Only a file that is named is read, by `--config` or CONFIG_PATH, so that nothing depends on the folder that a
+ * process happens to start in. Without one, defaults and environment variables make the configuration.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { startCheck, type Check } from './config/check.ts';
+import { ConfigError } from './config/config-error.ts';
+import { environmentLayer } from './config/environment-layer.ts';
+import { isLoopback } from './config/host-format.ts';
+import { mergeLayers, type Layer } from './config/layer.ts';
+import { resolveDatabase, type DatabaseConfig } from './config/resolve-database.ts';
+import { resolveKafka, type KafkaConfig } from './config/resolve-kafka.ts';
+import { schema, type Settings } from './config/schema.ts';
+import { secretLayer } from './config/secret-layer.ts';
+import { readValues, settingsOf } from './config/setting.ts';
+import { readYamlLayer } from './config/yaml-layer.ts';
+
+/** Frozen throughout. Secrets in it are redacted wherever it is logged. */
+export type Config = Omit<Settings, 'app' | 'database' | 'kafka'> &
+  Readonly<{
+    app: Settings['app'] & Readonly<{ version: string }>;
+    database: DatabaseConfig;
+    kafka: KafkaConfig;
+    /** Where each value that is not a default came from, by path: `{ "server.port": "--port" }`. */
+    sources: Readonly<Record<string, string>>;
+    /** What is probably a mistake but does no harm; to be logged at start. */
+    warnings: readonly string[];
+  }>;
+
+export type ConfigOptions = Readonly<{
+  argv?: Readonly<{
+    configPath?: string | undefined;
+    host?: string | undefined;
+    port?: number | string | undefined;
+    dataDir?: string | undefined;
+  }>;
+  env: NodeJS.ProcessEnv;
+  secretsDir?: string;
+}>;
+
+/** Throws a ConfigError that lists everything that is wrong. */
+export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: ConfigOptions): Config {
+  const settings = settingsOf(schema);
+  const environment = environmentLayer(env, settings);
+  const layers = [
+    ...readFiles(argv.configPath ?? env['CONFIG_PATH'], environment),
+    secretLayer(secretsDir),
+    environment,
+    optionsLayer(argv),
+  ];
+  const given = mergeLayers(layers);
+  const problems = layers.flatMap((layer) => layer.problems);
+  const warnings = layers.flatMap((layer) => layer.warnings);
+
+  const values = readValues(schema, given, problems);
+  const check = startCheck(given, problems, warnings);
+  checkServer(values.server, check);
+  checkDlq(values, check);
+  const config: Config = {
+    ...values,
+    app: { ...values.app, version: values.app.version ?? packageVersion() },
+    database: resolveDatabase(values.database, check),
+    kafka: resolveKafka(values.kafka, check),
+    sources: Object.fromEntries([...given].map(([path, { source }]) => [path, source])),
+    warnings,
+  };
+  if (problems.length > 0) throw new ConfigError(problems);
+  return deepFreeze(config);
+}
+
+/** The named file and the one for the environment, which the variable or the first file chooses. */
+function readFiles(configPath: string | undefined, environment: Layer): readonly Layer[] {
+  if (!configPath) return [];
+  const base = readYamlLayer(configPath, schema);
+  if (!base) return [{ entries: [], problems: [{ path: configPath, reason: 'no such file' }], warnings: [] }];
+  const environmentOf = (layers: readonly Layer[]): unknown =>
+    mergeLayers([...layers, environment]).get('app.environment')?.value ?? schema.app.environment.fallback;
+  const chosen = schema.app.environment.parse(environmentOf([base]));
+  // A wrong name is reported with the other values; it never becomes part of a path.
+  if (!chosen.ok) return [base];
+  const file = join(dirname(configPath), `config.${chosen.value}.yaml`);
+  const second = readYamlLayer(file, schema);
+  if (!second) return [base];
+  if (environmentOf([base, second]) === chosen.value) return [base, second];
+  const problem = {
+    path: 'app.environment',
+    reason: 'must not differ from the environment that chose this file',
+    source: file,
+  };
+  return [base, { ...second, problems: [...second.problems, problem] }];
+}
+
+function optionsLayer({ host, port, dataDir }: NonNullable<ConfigOptions['argv']>): Layer {
+  const options = [
+    { path: 'server.host', value: host, source: '--host' },
+    {
+      path: 'server.port',
+      value: typeof port === 'string' ? schema.server.port.fromText(port) : port,
+      source: '--port',
+    },
+    { path: 'database.data_dir', value: dataDir, source: '--data-dir' },
+  ];
+  return { entries: options.filter(({ value }) => value !== undefined), problems: [], warnings: [] };
+}
+
+function checkServer({ host, allowUnauthenticated }: Settings['server'], { report }: Check): void {
+  if (!allowUnauthenticated && !isLoopback(host))
+    report(
+      ['server.host', 'server.allow_unauthenticated'],
+      'lets others in without authentication; if that is meant, set server.allow_unauthenticated to true',
+    );
+}
+
+function checkDlq({ dlq, kafka }: Settings, { report }: Check): void {
+  // A lease that ends while a publish may still be under way would let two processes send one message.
+  if (dlq.retryLeaseMs <= kafka.publishTimeoutMs)
+    report(['dlq.retry_lease', 'kafka.publish_timeout'], 'must be longer than kafka.publish_timeout');
+  if (dlq.archive.purgeDays < dlq.archive.retentionDays)
+    report(
+      ['dlq.archive.purge_days', 'dlq.archive.retention_days'],
+      'must not be less than dlq.archive.retention_days',
+    );
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    Object.values(value).forEach(deepFreeze);
+  }
+  return value;
+}

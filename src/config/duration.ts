@@ -1,0 +1,29 @@
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+  ['ms', 1],
+] as const;
+
+/** Whole numbers with units, the largest unit first, each at most once. */
+const SHAPE = /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/;
+
+/** `1h30m` in milliseconds; undefined if the text is no duration. */
+export function parseDuration(text: string): number | undefined {
+  const match = text === '' ? null : SHAPE.exec(text);
+  if (!match) return undefined;
+  return UNITS.reduce((sum, [, unitMs], index) => sum + Number(match[index + 1] ?? 0) * unitMs, 0);
+}
+
+/** The shortest text that `parseDuration` reads as this. */
+export function formatDuration(ms: number): string {
+  let rest = ms;
+  let text = '';
+  for (const [unit, unitMs] of UNITS) {
+    const count = Math.floor(rest / unitMs);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * unitMs;
+  }
+  return text || '0s';
+}

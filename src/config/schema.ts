@@ -1,0 +1,111 @@
+import { cronSchedule } from './cron-format.ts';
+import { duration, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
+import { databaseHost, host, hostAndPort, webUrl } from './host-format.ts';
+import { optional, withDefault, type Section, type Values } from './setting.ts';
+import { originalTopicRule, topicGlob } from './topic-format.ts';
+
+const MIB = 1024 * 1024;
+
+const name = (): ReturnType<typeof text> =>
+  text('1 to 249 letters, digits, dots, hyphens or underscores', (value) => /^[\w.-]{1,249}$/.test(value));
+
+const filePath = (): ReturnType<typeof text> => text('the path of a file', (value) => value !== '');
+
+const app = {
+  name: withDefault(name(), 'redrive'),
+  /** Without a value: the version of this package. */
+  version: optional(name()),
+  tier: optional(name()),
+  /** Also chooses the second file, so it must be fit for a file name. */
+  environment: withDefault(
+    text('letters, digits, hyphens or underscores', (value) => /^[\w-]{1,63}$/.test(value)),
+    'dev',
+  ),
+} satisfies Section;
+
+const server = {
+  host: withDefault(host(), '127.0.0.1'),
+  port: withDefault(wholeNumber(0, 65_535), 8080),
+  allow_unauthenticated: withDefault(flag(), false),
+  body_limit_bytes: withDefault(wholeNumber(1024, 256 * MIB), MIB),
+} satisfies Section;
+
+const database = {
+  /** Names the whole connection at once; the keys below may replace its parts. */
+  url: optional(secret()),
+  host: optional(databaseHost()),
+  port: withDefault(wholeNumber(1, 65_535), 5432),
+  name: withDefault(text('1 to 63 characters', hasLength(63)), 'redrive'),
+  user: withDefault(text('1 to 255 characters', hasLength(255)), 'app'),
+  password: withDefault(secret(), ''),
+  ssl_mode: withDefault(oneOf('disable', 'require', 'verify-ca', 'verify-full'), 'disable'),
+  ssl_ca: optional(filePath()),
+  max_open_conns: withDefault(wholeNumber(1, 10_000), 25),
+  max_idle_conns: withDefault(wholeNumber(0, 10_000), 5),
+  conn_max_lifetime: withDefault(duration('1s', '7d'), '5m'),
+  statement_timeout: withDefault(duration('100ms', '1h'), '30s'),
+  direct_url: optional(secret()),
+  migrate: withDefault(flag(), true),
+  wake: withDefault(oneOf('listen', 'poll'), 'listen'),
+  data_dir: withDefault(filePath(), '.redrive'),
+} satisfies Section;
+
+const kafka = {
+  /** Without a value: whether there are brokers or the local one. */
+  enabled: optional(flag()),
+  local: withDefault(flag(), false),
+  brokers: withDefault(listOf(hostAndPort()), []),
+  consumer_group: withDefault(name(), 'dlq-manager.default'),
+  security_protocol: withDefault(oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'), 'PLAINTEXT'),
+  sasl: {
+    mechanism: withDefault(oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'), 'SCRAM-SHA-512'),
+    username: optional(text()),
+    password: optional(secret()),
+  },
+  tls: {
+    ca: optional(filePath()),
+    cert: optional(filePath()),
+    key: optional(filePath()),
+  },
+  dlq_topic_pattern: withDefault(listOf(topicGlob(), { min: 1, single: true }), ['*.dlq.v1', '*.dlq']),
+  fetch_max_bytes_in_flight: withDefault(wholeNumber(MIB, 4096 * MIB), 64 * MIB),
+  discovery_interval: withDefault(duration('1s', '1h'), '30s'),
+  publish_timeout: withDefault(duration('100ms', '5m'), '5s'),
+} satisfies Section;
+
+const dlq = {
+  max_retries: withDefault(wholeNumber(1, 1000), 3),
+  retry_lease: withDefault(duration('1s', '1h'), '30s'),
+  republish_key: withDefault(oneOf('original', 'uuid'), 'original'),
+  original_topic_rules: withDefault(listOf(originalTopicRule()), []),
+  partition_lease: withDefault(duration('3s', '10m'), '15s'),
+  archive: {
+    enabled: withDefault(flag(), true),
+    retention_days: withDefault(wholeNumber(1, 36_500), 30),
+    purge_days: withDefault(wholeNumber(1, 36_500), 365),
+    schedule: withDefault(cronSchedule(), '0 2 * * *'),
+  },
+} satisfies Section;
+
+const telemetry = {
+  otlp_endpoint: optional(webUrl()),
+  log_level: withDefault(oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
+} satisfies Section;
+
+const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, single: true }), [
+  'api',
+  'ingest',
+  'workers',
+]);
+
+/**
+ * Every key that there is. A new section is one more constant here: files, environment variables, defaults,
+ * types and suggestions follow from it.
+ */
+export const schema = { app, server, database, kafka, roles, dlq, telemetry } satisfies Section;
+
+export type Settings = Values<typeof schema>;
+
+function hasLength(max: number): (value: string) => boolean {
+  return (value) => value.length >= 1 && value.length <= max;
+}

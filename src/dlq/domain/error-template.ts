@@ -1,0 +1,131 @@
+/** Only the beginning of a message is looked at, and only so much of its template is kept. */
+const MESSAGE_MAX_LENGTH = 2048;
+const TEMPLATE_MAX_LENGTH = 512;
+
+/**
+ * An error message with its variable parts replaced, so that the same failure of different messages reads the
+ * same: `order 4711 of ann@shop.example is locked` becomes `order <n> of <email> is locked`. Every step looks
+ * at a character a bounded number of times, so no message is slow to read.
+ */
+export function templateOf(message: string): string {
+  const input = message.length > MESSAGE_MAX_LENGTH ? message.slice(0, MESSAGE_MAX_LENGTH) : message;
+  // Closing quotes that do not come any more, so that they are not looked for again and again.
+  const missing = new Set<string>();
+  let template = '';
+  let at = 0;
+  while (at < input.length && template.length < TEMPLATE_MAX_LENGTH) {
+    const wordEnd = endOfWord(input, at);
+    const quoteEnd = wordEnd > at ? at : endOfQuoted(input, at, missing);
+    if (wordEnd > at) template += maskWord(input.slice(at, wordEnd));
+    else if (quoteEnd > at) template += `${input[at] ?? ''}<text>${input[quoteEnd - 1] ?? ''}`;
+    else template += input[at] ?? '';
+    at = Math.max(wordEnd, quoteEnd, at + 1);
+  }
+  return tidy(template);
+}
+
+/** A list of any length reads like one item, a signed number like an unsigned one, and an address ends at a blank. */
+function tidy(template: string): string {
+  return template
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/<url>[^\s"'`),;]+/g, '<url>')
+    .replaceAll(/(?<![\w>])[-+](?=<n>)/g, '')
+    .replaceAll(/<(\w+)>(?:[.,] ?<\1>)+/g, '<$1>')
+    .slice(0, TEMPLATE_MAX_LENGTH)
+    .trim()
+    .toWellFormed();
+}
+
+const CLOSING_QUOTE: Readonly<Record<string, string>> = {
+  '"': '"',
+  "'": "'",
+  '`': '`',
+  '“': '”',
+  '‘': '’',
+  '«': '»',
+  '「': '」',
+};
+
+/** The position after the closing quote, or `open` when nothing is quoted here: `can't` holds no quote. */
+function endOfQuoted(input: string, open: number, missing: Set<string>): number {
+  const closing = CLOSING_QUOTE[input[open] ?? ''];
+  if (closing === undefined || missing.has(closing)) return open;
+  const close = input.indexOf(closing, open + 1);
+  if (close < 0) {
+    missing.add(closing);
+    return open;
+  }
+  const isApostrophe =
+    closing === "'" && (isWordCharacter(input[open - 1]) || isWordCharacter(input[close + 1]));
+  return isApostrophe ? open : close + 1;
+}
+
+function isWordCharacter(character: string | undefined): boolean {
+  return character !== undefined && /\w/.test(character);
+}
+
+function endOfWord(input: string, start: number): number {
+  let at = start;
+  while (at < input.length && !isDelimiter(input.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isDelimiter(unit: number): boolean {
+  return unit < 128 ? ASCII_DELIMITERS[unit] === 1 : WIDE_DELIMITERS.has(unit);
+}
+
+const ASCII_DELIMITERS = Uint8Array.from({ length: 128 }, (_, unit) =>
+  unit <= 0x20 || '()[]{}<>,;=|"\'`'.includes(String.fromCharCode(unit)) ? 1 : 0,
+);
+
+const WIDE_DELIMITERS: ReadonlySet<number> = new Set(
+  Array.from('\u00a0\u3000“”‘’«»「」', (character) => character.charCodeAt(0)),
+);
+
+function maskWord(word: string): string {
+  if (!/[\d@]|:\/\//.test(word)) return word;
+  if (word.includes('://')) return '<url>';
+  const end = endOfCore(word);
+  const core = word.slice(0, end).replaceAll(UUID, '<uuid>');
+  return maskCore(core) + word.slice(end);
+}
+
+const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/gi;
+
+/** Where a sentence's punctuation begins that follows the word. */
+function endOfCore(word: string): number {
+  let end = word.length;
+  while (end > 0 && '.:!?'.includes(word[end - 1] ?? ' ')) end -= 1;
+  return end;
+}
+
+const FORMS: readonly (readonly [RegExp, string])[] = [
+  [/^[^@]+@[^@]+\.[A-Za-z\d-]+$/, '<email>'],
+  [/^\d{4}-\d\d-\d\d(?:[T_].*)?$/, '<time>'],
+  [/^\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?$/, '<time>'],
+  [/^\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$/, '<address>'],
+  [/^[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+:\d+$/, '<address>'],
+  [/^(?=[^:]*:[^:]*:)[\dA-Fa-f:]+$/, '<address>'],
+];
+
+function maskCore(core: string): string {
+  const form = FORMS.find(([pattern]) => pattern.test(core));
+  if (form !== undefined) return form[1];
+  if (core.includes('/')) return core.split('/').map(maskWord).join('/');
+  return core.replace(OBJECT_HASH, '@<id>').replaceAll(/[A-Za-z\d]+/g, maskAtom);
+}
+
+/** What Java appends to the class of an object that has no text: `com.acme.Order@1b2c3d4`. */
+const OBJECT_HASH = /@[\da-f]{1,8}$/;
+
+function maskAtom(atom: string): string {
+  if (/^\d+$/.test(atom)) return '<n>';
+  if (!/\d/.test(atom)) return atom;
+  const isId = /^0x/i.test(atom) || /^[\da-f]{8,}$/i.test(atom) || countChanges(atom) >= 3;
+  return isId ? '<id>' : atom.replaceAll(/\d+/g, '<n>');
+}
+
+/** How often letters and digits take turns: names do it once or twice (`sha256sum`), random ids all the time. */
+function countChanges(atom: string): number {
+  return atom.match(/\d(?=\D)|\D(?=\d)/g)?.length ?? 0;
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { resolveOriginalTopic, type OriginalTopic, type OriginalTopicQuestion } from './original-topic.ts';
+import { compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
+
+const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq', '*-dlt', '*.DLT']);
+
+const resolve = (question: Partial<OriginalTopicQuestion> & { sourceTopic: string }): OriginalTopic =>
+  resolveOriginalTopic({ told: undefined, rules: [], isDeadLetterTopic, ...question });
+
+const unroutable = (topic: string): OriginalTopic => ({ topic, unroutable: true, by: 'none' });
+
+test('what the headers tell comes first', () => {
+  const rules = [{ match: '*', topic: 'ruled' }];
+  assert.deepEqual(resolve({ told: 'payments.v2', sourceTopic: 'orders.dlq', rules }), {
+    topic: 'payments.v2',
+    unroutable: false,
+    by: 'headers',
+  });
+});
+
+test('a told topic that is illegal, or one of dead letters, is passed over', () => {
+  for (const told of ['', 'a b', '__consumer_offsets', '..', 'x'.repeat(250), 'orders.dlq.v1', 'orders-dlt'])
+    assert.deepEqual(resolve({ told, sourceTopic: 'orders.dlq' }), {
+      topic: 'orders',
+      unroutable: false,
+      by: 'naming',
+    });
+});
+
+test('the first rule that matches decides, before the naming', () => {
+  const rules = [
+    { match: 'payments.dlq', topic: 'payments.commands.v3' },
+    { match: '*.dlq', topic: '*.events.v1' },
+    { match: '*', topic: 'never' },
+  ];
+  assert.deepEqual(resolve({ sourceTopic: 'payments.dlq', rules }), {
+    topic: 'payments.commands.v3',
+    unroutable: false,
+    by: 'rule',
+  });
+  assert.equal(resolve({ sourceTopic: 'orders.dlq', rules }).topic, 'orders.events.v1');
+});
+
+test('each star of a rule stands for what the same star caught', () => {
+  const rules = [{ match: 'dead.*.from.*', topic: '*.in.*' }];
+  assert.equal(resolve({ sourceTopic: 'dead.orders.from.shop', rules }).topic, 'orders.in.shop');
+});
+
+test('a rule that leads nowhere leaves the message unroutable: nothing else is guessed', () => {
+  for (const topic of ['orders.dlq', '__x', '*.*', 'same-dlt'])
+    assert.deepEqual(
+      resolve({ sourceTopic: 'orders.dlq', rules: [{ match: '*.dlq', topic }] }),
+      unroutable('orders.dlq'),
+    );
+});
+
+test('names of dead-letter topics tell where their messages belong', () => {
+  for (const [sourceTopic, topic] of [
+    ['orders.dlq', 'orders'],
+    ['orders.dlq.v1', 'orders.v1'],
+    ['shop.orders.dlq.v12', 'shop.orders.v12'],
+    ['orders-dlt', 'orders'],
+    ['orders.events.v1.DLT', 'orders.events.v1'],
+  ] as const)
+    assert.deepEqual(resolve({ sourceTopic }), { topic, unroutable: false, by: 'naming' });
+});
+
+test('other names tell nothing', () => {
+  for (const sourceTopic of [
+    'orders',
+    'dlq',
+    '.dlq',
+    '.dlq.v1',
+    '-dlt',
+    'orders.dlq.x',
+    'orders.dlq.v',
+    'ordersdlq',
+  ])
+    assert.deepEqual(resolve({ sourceTopic }), unroutable(sourceTopic));
+});
+
+test('the answer is never a topic of dead letters, whatever its name', () => {
+  assert.deepEqual(resolve({ sourceTopic: 'orders.dlq.dlq' }), unroutable('orders.dlq.dlq'));
+  assert.deepEqual(resolve({ sourceTopic: 'orders-dlt.DLT' }), unroutable('orders-dlt.DLT'));
+  const name = fc
+    .array(fc.constantFrom('a', '.dlq', '.v1', '-dlt', '.DLT', '__', ' '), { maxLength: 6 })
+    .map((parts) => parts.join(''));
+  const rule = fc.record({
+    match: fc.oneof(name, fc.constantFrom('*', '*.dlq')),
+    topic: fc.oneof(name, fc.constantFrom('*', '*.v1')),
+  });
+  fc.assert(
+    fc.property(
+      fc.option(name, { nil: undefined }),
+      name,
+      fc.array(rule, { maxLength: 3 }),
+      (told, sourceTopic, rules) => {
+        const answer = resolve({ told, sourceTopic, rules });
+        if (answer.unroutable) return assert.deepEqual(answer, unroutable(sourceTopic));
+        assert.ok(isLegalTopic(answer.topic) && !isDeadLetterTopic(answer.topic));
+        return assert.notEqual(answer.topic, sourceTopic);
+      },
+    ),
+    { numRuns: 3000 },
+  );
+});
+
+test('a topic is never its own origin, even when the pattern no longer covers it', () => {
+  assert.deepEqual(
+    resolve({ told: 'orders.failed', sourceTopic: 'orders.failed' }),
+    unroutable('orders.failed'),
+  );
+});

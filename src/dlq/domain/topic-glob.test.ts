@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { captureTopicGlob, compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
+
+const matches = (pattern: string, topic: string): boolean => compileTopicGlobs([pattern])(topic);
+
+test('* is any run of characters, dots included, and also none', () => {
+  assert.ok(matches('*.dlq.v1', 'orders.dlq.v1'));
+  assert.ok(matches('*.dlq.v1', 'shop.orders.events.dlq.v1'));
+  assert.ok(matches('*.dlq.v1', '.dlq.v1'));
+  assert.ok(matches('*', 'anything'));
+  assert.ok(matches('a*b*c', 'a-b-b-c'));
+});
+
+test('? is one character', () => {
+  assert.ok(matches('orders.dlq.v?', 'orders.dlq.v2'));
+  assert.ok(!matches('orders.dlq.v?', 'orders.dlq.v'));
+  assert.ok(!matches('orders.dlq.v?', 'orders.dlq.v12'));
+  assert.ok(matches('*?', 'x') && !matches('*?', ''));
+});
+
+test('everything else stands for itself, in its case, and the whole name counts', () => {
+  assert.ok(!matches('*.dlq', 'ordersXdlq'));
+  assert.ok(!matches('*.dlq', 'orders.DLQ'));
+  assert.ok(!matches('*.dlq', 'orders.dlq.v1'));
+  assert.ok(!matches('dlq', 'my-dlq'));
+  assert.ok(!matches('[a-z]+', 'a') && matches('[a-z]+', '[a-z]+'));
+  assert.ok(!matches('a*a', 'a'));
+});
+
+test('a list matches what any of its patterns matches, and an empty one nothing', () => {
+  const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq']);
+  assert.ok(isDeadLetterTopic('orders.dlq'));
+  assert.ok(isDeadLetterTopic('orders.dlq.v1'));
+  assert.ok(!isDeadLetterTopic('orders.v1'));
+  assert.ok(!compileTopicGlobs([])(''));
+});
+
+test('it agrees with the regular expression that means the same', () => {
+  const unit = fc.constantFrom('a', 'b', '.', '-');
+  const pattern = fc
+    .array(fc.oneof(unit, fc.constantFrom('*', '?')), { maxLength: 8 })
+    .map((parts) => parts.join(''));
+  const topic = fc.array(unit, { maxLength: 12 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(pattern, topic, (glob, name) => {
+      const source = glob
+        .replaceAll('.', String.raw`\.`)
+        .replaceAll('*', '.*')
+        .replaceAll('?', '.');
+      assert.equal(matches(glob, name), new RegExp(`^${source}$`).test(name));
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test('a hostile pattern costs no more than its length times the name’s', () => {
+  const pattern = '*a'.repeat(120);
+  const started = performance.now();
+  for (let round = 0; round < 100; round += 1) matches(`${pattern}b`, 'a'.repeat(249));
+  assert.ok(performance.now() - started < 500);
+});
+
+test('what the stars caught, put back in their place, is the topic', () => {
+  const unit = fc.constantFrom('a', 'b', '.', '*');
+  fc.assert(
+    fc.property(
+      fc.array(unit, { maxLength: 8 }),
+      fc.array(fc.constantFrom('a', 'b', '.'), { maxLength: 12 }),
+      (parts, name) => {
+        const caught = captureTopicGlob(parts.join(''), name.join(''));
+        fc.pre(caught !== undefined);
+        let star = 0;
+        assert.equal(parts.map((part) => (part === '*' ? caught[star++] : part)).join(''), name.join(''));
+        assert.equal(star, caught.length);
+      },
+    ),
+  );
+});
+
+test('earlier stars catch least', () => {
+  assert.deepEqual(captureTopicGlob('*.dlq.*', 'a.dlq.b.dlq.c'), ['a', 'b.dlq.c']);
+  assert.deepEqual(captureTopicGlob('orders', 'orders'), []);
+  assert.equal(captureTopicGlob('orders.*', 'payments.dlq'), undefined);
+});
+
+test('a legal topic is a name that Kafka takes and that is not the broker’s own', () => {
+  for (const name of ['orders', 'Orders_2.events-v1', '_x', '...', 'a'.repeat(249)])
+    assert.ok(isLegalTopic(name), name);
+  for (const name of [
+    '',
+    '.',
+    '..',
+    '__consumer_offsets',
+    'a b',
+    'a/b',
+    'a\n',
+    'ä',
+    'a\0',
+    '*',
+    'a'.repeat(250),
+  ])
+    assert.ok(!isLegalTopic(name), name);
+});

@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS dlq.arrivals;
+DROP TABLE IF EXISTS dlq.source_partitions;

@@ -1,0 +1,10 @@
+DROP TRIGGER IF EXISTS trg_dlq_messages_count_truncated ON dlq.dlq_messages;
+DROP TRIGGER IF EXISTS trg_dlq_messages_count_deleted ON dlq.dlq_messages;
+DROP TRIGGER IF EXISTS trg_dlq_messages_count_updated ON dlq.dlq_messages;
+DROP TRIGGER IF EXISTS trg_dlq_messages_count_inserted ON dlq.dlq_messages;
+DROP FUNCTION IF EXISTS dlq.compact_topic_counts();
+DROP FUNCTION IF EXISTS dlq.count_truncated();
+DROP FUNCTION IF EXISTS dlq.count_deleted();
+DROP FUNCTION IF EXISTS dlq.count_updated();
+DROP FUNCTION IF EXISTS dlq.count_inserted();
+DROP TABLE IF EXISTS dlq.topic_counts;

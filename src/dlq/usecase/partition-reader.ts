@@ -1,0 +1,142 @@
+import { backoffMs } from '../../kernel/backoff.ts';
+import { sleep } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import type { Service } from '../../kernel/service.ts';
+import { discoverPartitions, partitionKey, type DiscoverDeps } from './discover-partitions.ts';
+import { createHeldPartitions } from './held-partitions.ts';
+import { createPositionMirror } from './position-mirror.ts';
+import { readNode, type InFlight, type ReadDeps } from './read-node.ts';
+
+/**
+ * Reads dead-letter topics into the database, together with other replicas. Three things run side by side:
+ * keeping the leases, finding and sharing out the partitions, and one fetch loop per broker node. A broker
+ * that is away makes them wait and try again, never end.
+ */
+export type PartitionReaderDeps = Omit<ReadDeps, 'held' | 'onMoved' | 'onStored'> &
+  DiscoverDeps &
+  Readonly<{
+    leaseMs: number;
+    discoveryIntervalMs: number;
+    setCluster: (clusterId: string) => Promise<void>;
+    /** Resolves early when partitions may have become free. */
+    waitForChange: (ms: number, signal: AbortSignal) => Promise<void>;
+    onIngested: (topic: string, records: number, bytes: number) => void;
+    onError: (what: string, error: unknown) => void;
+  }>;
+
+export type ReaderState = Readonly<{
+  isBrokerReachable: boolean;
+  lastError: string | null;
+  partitions: number;
+}>;
+
+export type PartitionReader = Service & Readonly<{ state(): ReaderState }>;
+
+const balanceEveryMs = 2000;
+
+export function createPartitionReader(deps: PartitionReaderDeps): PartitionReader {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const inFlight: InFlight = { bytes: 0 };
+  const reading = new Map<number, Promise<void>>();
+  let nodeOf: ReadonlyMap<string, number> = new Map();
+  let discoverAtMs = 0;
+  let lastError: string | null = 'the broker was not asked yet';
+  let running: Promise<unknown> = Promise.resolve();
+
+  const held = createHeldPartitions({
+    partitions: deps.partitions,
+    clock: deps.clock,
+    leaseMs: deps.leaseMs,
+    nodeOf: (partition) => nodeOf.get(partitionKey(partition)) ?? -1,
+    onLost: (count) => deps.onError('lease', new Error(`${count} partition lease was not renewed in time`)),
+  });
+  const mirror = createPositionMirror({
+    source: deps.source,
+    group: deps.group,
+    monotonicMs: deps.clock.monotonicMs,
+    onError: (error) => deps.onError('mirror', error),
+  });
+  const readDeps: ReadDeps = {
+    ...deps,
+    held,
+    onMoved: () => void (discoverAtMs = 0),
+    onStored: (one, records, bytes) => {
+      mirror.note(one);
+      deps.onIngested(one.topic, records, bytes);
+    },
+  };
+
+  const startReading = (): void => {
+    for (const node of new Set(held.all().map((one) => one.node))) {
+      if (reading.has(node) || signal.aborted) continue;
+      const loop = readNode(readDeps, node, inFlight, signal)
+        .catch((error: unknown) => deps.onError('read', error))
+        .finally(() => reading.delete(node));
+      reading.set(node, loop);
+    }
+  };
+
+  const discover = async (): Promise<string> => {
+    const found = await discoverPartitions(deps, signal);
+    nodeOf = found.nodeOf;
+    for (const one of held.all()) {
+      one.node = nodeOf.get(partitionKey(one.held)) ?? one.node;
+      const isGone = !nodeOf.has(partitionKey(one.held)) && !found.troubled.has(one.held.topic);
+      if (isGone && !one.isBusy) await held.giveBack(one);
+    }
+    discoverAtMs = deps.clock.monotonicMs() + deps.discoveryIntervalMs * (0.8 + 0.4 * Math.random());
+    await deps.setCluster(found.clusterId);
+    return found.clusterId;
+  };
+
+  const shareOut = async (): Promise<void> => {
+    let clusterId: string | null = null;
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        if (clusterId === null || deps.clock.monotonicMs() >= discoverAtMs) clusterId = await discover();
+        // Notices at once what a seek or another replica has taken.
+        await held.renew();
+        for (const one of await held.balance(clusterId)) mirror.note(one.held);
+        startReading();
+        failures = 0;
+        lastError = null;
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        lastError = messageOf(error);
+        deps.onError('discovery', error);
+      }
+      const waitMs =
+        failures === 0 ? balanceEveryMs : backoffMs({ initialMs: 500, maxMs: 10_000, jitter: 0.2 }, failures);
+      await deps.waitForChange(waitMs, signal);
+    }
+  };
+
+  const keepLeases = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(deps.leaseMs / 3, signal);
+      await held.renew().catch((error: unknown) => deps.onError('renew', error));
+    }
+  };
+
+  return {
+    name: 'dlq partition reader',
+    state: () => ({ isBrokerReachable: lastError === null, lastError, partitions: held.all().length }),
+    async start() {
+      running = Promise.all([shareOut(), keepLeases(), mirror.run(signal)]);
+    },
+    async stop(deadline) {
+      stopping.abort();
+      const drained = Promise.all([running, ...reading.values()]);
+      await Promise.race([drained, onceAborted(deadline)]);
+      await held.giveAllBack().catch((error: unknown) => deps.onError('release', error));
+      if (!deadline.aborted) await mirror.flush();
+    },
+  };
+}
+
+async function onceAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,174 @@
+import { AppError, messageOf } from '../../kernel/errors.ts';
+import { publishClaimed, type Published } from './publish-claimed.ts';
+import type { AttemptOutcome, ClaimedBatch, ClaimManyOptions, Keyset, RetryAllStart } from './ports.ts';
+import type { RetryDeps } from './retry-message.ts';
+
+/**
+ * Retries everything retryable of a topic, each message at most once per call: rows touched or stored since
+ * the call began are left out.
+ *
+ * The next batch is claimed while the current one is published, but it is published only when the current one
+ * is settled: a process that dies leaves at most one batch sent and not settled. Every claim runs inside the
+ * gate, so that a message which must run alone really does. A broker that is away ends the call; what was
+ * claimed and not sent is given back, what was not claimed is untouched.
+ */
+export type RetryAllDeps = RetryDeps &
+  Readonly<{ stopping: AbortSignal; batchSize: number; chunkSize: number }>;
+
+export type RetryAllAnswer = Readonly<{ retried: number; failed: number; unroutable: number }>;
+
+type Tally = { retried: number; failed: number; unroutable: number; ended: string | null };
+
+export async function retryAll(deps: RetryAllDeps, topic: string, actor: string): Promise<RetryAllAnswer> {
+  // Messages of lost workers first become claimable, or dead.
+  while ((await deps.store.reap()) > 0);
+  const since = await deps.store.startRetryAll();
+  const isDlqTopic = deps.isDeadLetterTopic(topic);
+  const reroute = deps.routeOf({ originalTopic: topic, sourceTopic: topic });
+  const tally: Tally = { retried: 0, failed: 0, unroutable: 0, ended: null };
+
+  // Rows that name a dead-letter topic as their origin go nowhere unless a rule says where.
+  if (!isDlqTopic || reroute !== null)
+    await retryStream(deps, tally, {
+      topic,
+      by: 'original',
+      actor,
+      since,
+      reroute: isDlqTopic ? reroute : null,
+    });
+  await retryStream(deps, tally, { topic, by: 'source', actor, since, reroute: null });
+  if (reroute === null) tally.unroutable += await deps.store.countUnroutable(topic);
+
+  if (tally.ended !== null && tally.retried === 0) throw brokerAway(tally.ended);
+  return { retried: tally.retried, failed: tally.failed, unroutable: tally.unroutable };
+}
+
+type Stream = Pick<ClaimManyOptions, 'topic' | 'by' | 'actor' | 'reroute'> &
+  Readonly<{ since: RetryAllStart }>;
+
+async function retryStream(deps: RetryAllDeps, tally: Tally, stream: Stream): Promise<void> {
+  await retryTogether(deps, tally, stream);
+  await retryAlone(deps, tally, stream);
+}
+
+const hintResetMs = 1000;
+
+async function retryTogether(deps: RetryAllDeps, tally: Tally, stream: Stream): Promise<void> {
+  const hint = createHint(deps);
+  let previous: Promise<void> = Promise.resolve();
+  for (let more = true; more && mayGoOn(deps, tally);) {
+    const claimed = Promise.withResolvers<boolean>();
+    const before = previous;
+    const run = deps.gate.together(async () => {
+      const after = hint.value();
+      const batch = await deps.store.claimMany({ ...stream, limit: deps.batchSize, alone: false, after });
+      hint.advance(batch.last);
+      claimed.resolve(batch.messages.length > 0 || after !== null);
+      // If the batch before has failed, the call is over and this one is given back.
+      await before.catch(() => {});
+      await finishBatch(deps, tally, batch, stream.actor);
+    });
+    run.catch((error: unknown) => {
+      tally.ended ??= messageOf(error);
+      claimed.reject(error);
+    });
+    previous = Promise.all([before, run]).then(() => {});
+    previous.catch(() => {});
+    more = await claimed.promise;
+  }
+  await previous;
+}
+
+/** One at a time, with nothing else of this slice under way in the process. */
+async function retryAlone(deps: RetryAllDeps, tally: Tally, stream: Stream): Promise<void> {
+  for (let more = true; more && mayGoOn(deps, tally);) {
+    more = await deps.gate.alone(async () => {
+      const batch = await deps.store.claimMany({ ...stream, limit: 1, alone: true, after: null });
+      await finishBatch(deps, tally, batch, stream.actor);
+      return batch.messages.length > 0;
+    });
+  }
+}
+
+function mayGoOn(deps: RetryAllDeps, tally: Tally): boolean {
+  return tally.ended === null && !deps.stopping.aborted;
+}
+
+/** Publishes a claimed batch chunk by chunk; while one chunk is settled the next is on its way. */
+async function finishBatch(
+  deps: RetryAllDeps,
+  tally: Tally,
+  batch: ClaimedBatch,
+  actor: string,
+): Promise<void> {
+  let settling: Promise<void> = Promise.resolve();
+  for (let at = 0; at < batch.messages.length; at += deps.chunkSize) {
+    const chunk = { lease: batch.lease, messages: batch.messages.slice(at, at + deps.chunkSize) };
+    const published = mayGoOn(deps, tally)
+      ? await publishClaimed(deps, chunk)
+      : givenBack(chunk, 'the call ended before it was sent');
+    await settling;
+    settling = settleChunk(deps, tally, { chunk, published, actor });
+  }
+  await settling;
+}
+
+function givenBack(batch: ClaimedBatch, reason: string): ReadonlyMap<string, Published> {
+  const outcome: AttemptOutcome = { end: 'released', reason };
+  return new Map(batch.messages.map((message) => [message.id, { outcome, result: null }]));
+}
+
+async function settleChunk(
+  deps: RetryAllDeps,
+  tally: Tally,
+  {
+    chunk,
+    published,
+    actor,
+  }: Readonly<{
+    chunk: ClaimedBatch;
+    published: ReadonlyMap<string, Published>;
+    actor: string;
+  }>,
+): Promise<void> {
+  for (const { outcome, result, isUnroutable } of published.values()) {
+    deps.onAttempt(outcome.end);
+    if (outcome.end === 'published' || outcome.end === 'not_published') tally.retried += 1;
+    else if (outcome.end === 'failed' || outcome.end === 'unknown') tally.failed += 1;
+    else if (isUnroutable === true) tally.unroutable += 1;
+    if (result?.result === 'unknown' || (result?.result === 'failed' && result.retriable))
+      tally.ended ??= `${result.code}: ${result.message}`;
+  }
+  const outcomes = new Map([...published].map(([id, one]) => [id, one.outcome]));
+  await deps.store.settle(chunk.lease, outcomes, actor);
+}
+
+/**
+ * Where the next scan begins. Under a long-running transaction elsewhere the index keeps entries of rows that
+ * are done; beginning behind them keeps the claim fast. It goes back to the start every second, because a row
+ * that somebody had locked in passing may be free again.
+ */
+function createHint(deps: RetryAllDeps): Readonly<{
+  value(): Keyset | null;
+  advance(last: Keyset | null): void;
+}> {
+  let keyset: Keyset | null = null;
+  let resetAtMs = deps.clock.monotonicMs() + hintResetMs;
+  return {
+    value() {
+      if (deps.clock.monotonicMs() < resetAtMs) return keyset;
+      resetAtMs = deps.clock.monotonicMs() + hintResetMs;
+      return null;
+    },
+    advance(last) {
+      keyset = last;
+    },
+  };
+}
+
+function brokerAway(reason: string): AppError {
+  return new AppError('SYS_DLQ_BROKER_UNAVAILABLE', 'unavailable', `no message was retried: ${reason}`, {
+    details: [{ field: 'broker', reason: 'unavailable', message: reason }],
+    retryAfterMs: 5000,
+  });
+}

@@ -1,0 +1,78 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { PartitionStore, Source, SourcePartition } from './ports.ts';
+
+export type SeekDeps = Readonly<{ partitions: PartitionStore; source: Source | null }>;
+
+export type SeekTarget =
+  | Readonly<{ to: 'offset'; offset: bigint }>
+  | Readonly<{ to: 'timestamp'; timestampMs: bigint }>
+  | Readonly<{ to: 'earliest' }>;
+
+export type SeekRequest = Readonly<{
+  topic: string;
+  partition: number;
+  target: SeekTarget;
+  actor: string;
+  reason: string;
+}>;
+
+/**
+ * Sets a partition's position back, so that it is read again. Records that were taken before are recognised
+ * and not stored twice. It never goes beyond what has been read: that would skip records silently.
+ */
+export async function seekSource(
+  deps: SeekDeps,
+  request: SeekRequest,
+): Promise<Readonly<{ from: bigint; to: bigint; partition: SourcePartition }>> {
+  const partition = await findSource(deps.partitions, request);
+  const wanted = await resolveTarget(deps.source, partition, request.target);
+  const start = partition.logStart ?? 0n;
+  const offset = wanted < start ? start : wanted;
+  if (offset > partition.highOffset)
+    throw new AppError(
+      'SYS_DLQ_SEEK_BEYOND_POSITION',
+      'semantic',
+      `offset ${offset} has not been read yet: the partition was read up to ${partition.highOffset}`,
+    );
+  const { actor, reason } = request;
+  if (!(await deps.partitions.seek(partition, { offset, actor, reason }))) throw sourceNotFound(request);
+  return { from: partition.nextOffset, to: offset, partition };
+}
+
+/** By name: of a topic that was made again, the one that is there now. */
+async function findSource(
+  partitions: PartitionStore,
+  { topic, partition }: SeekRequest,
+): Promise<SourcePartition> {
+  const named = (await partitions.list()).filter((one) => one.topic === topic && one.partition === partition);
+  const found = named.findLast((one) => !one.isGone) ?? named.at(-1);
+  if (found === undefined) throw sourceNotFound({ topic, partition });
+  return found;
+}
+
+async function resolveTarget(
+  source: Source | null,
+  partition: SourcePartition,
+  target: SeekTarget,
+): Promise<bigint> {
+  switch (target.to) {
+    case 'offset':
+      return target.offset;
+    case 'earliest':
+      return partition.logStart ?? 0n;
+    case 'timestamp': {
+      if (source === null)
+        throw new AppError(
+          'SYS_DLQ_BROKER_UNAVAILABLE',
+          'unavailable',
+          'a timestamp needs a broker to look it up',
+        );
+      const found = await source.offsetAt(partition, target.timestampMs, AbortSignal.timeout(5000));
+      return found > partition.highOffset ? partition.highOffset : found;
+    }
+  }
+}
+
+function sourceNotFound({ topic, partition }: Readonly<{ topic: string; partition: number }>): AppError {
+  return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq source not found: ${topic}/${partition}`);
+}

@@ -1,0 +1,22 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** Time as the code sees it; tests pass their own. Lease times in the database never come from here. */
+export type Clock = Readonly<{
+  now(): Date;
+  /** Never goes back and never jumps: for measuring what is left of a lease or a deadline. */
+  monotonicMs(): number;
+}>;
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  monotonicMs: () => performance.now(),
+};
+
+/** Waits, but not beyond the signal: an abort ends the wait early and is not an error. */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await wait(ms, undefined, signal ? { signal, ref: true } : { ref: true });
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+  }
+}

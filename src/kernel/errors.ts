@@ -1,0 +1,51 @@
+/**
+ * An error that a caller can only give up on. What leaves the caller a next step is returned as a value
+ * instead (see outcome.ts). The kind decides the HTTP status, in one place; the code is what programs check.
+ */
+export type ErrorKind =
+  | 'validation'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'too_large'
+  | 'semantic'
+  | 'rate_limited'
+  | 'internal'
+  | 'unavailable';
+
+export type ErrorDetail = Readonly<{ field: string; reason: string; message: string }>;
+
+export class AppError extends Error {
+  readonly code: string;
+  readonly kind: ErrorKind;
+  readonly details: readonly ErrorDetail[];
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    code: string,
+    kind: ErrorKind,
+    message: string,
+    more: { details?: readonly ErrorDetail[]; cause?: unknown; retryAfterMs?: number } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.kind = kind;
+    this.details = more.details ?? [];
+    this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+/** The error's own words, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return error.errors.map(messageOf).join('; ') || 'several errors';
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
+/** The `code` that Node, drivers and AppError put on an error, if there is one. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,55 @@
+import { AppError } from '../../../kernel/errors.ts';
+
+/** A point in time after which nobody waits any more, and the signal that ends the waiting earlier. */
+export type Deadline = Readonly<{ atMs: number; signal: AbortSignal | undefined }>;
+
+export const deadlineIn = (timeoutMs: number, signal?: AbortSignal): Deadline => ({
+  atMs: performance.now() + timeoutMs,
+  signal,
+});
+
+/** The nearer of the two, with the signal of the first. */
+export const noLaterThan = (deadline: Deadline, timeoutMs: number): Deadline => ({
+  atMs: Math.min(deadline.atMs, performance.now() + timeoutMs),
+  signal: deadline.signal,
+});
+
+export const hasPassed = (deadline: Deadline): boolean =>
+  deadline.signal?.aborted === true || performance.now() >= deadline.atMs;
+
+/**
+ * Waits for the work, but not beyond the deadline. The work itself goes on; whoever can end it does so in its
+ * own way. Rejects with the signal's reason, or with SYS_BROKER_TIMEOUT.
+ */
+export function within<T>(deadline: Deadline, what: string, work: Promise<T>): Promise<T> {
+  const { signal } = deadline;
+  return new Promise<T>((resolve, reject) => {
+    const leave = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const onAbort = (): void => {
+      leave();
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(
+      () => {
+        leave();
+        reject(new AppError('SYS_BROKER_TIMEOUT', 'unavailable', `the broker did not answer in time: ${what}`));
+      },
+      Math.max(0, deadline.atMs - performance.now()),
+    );
+    work.then(
+      (value) => {
+        leave();
+        resolve(value);
+      },
+      (error: unknown) => {
+        leave();
+        reject(error as Error);
+      },
+    );
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

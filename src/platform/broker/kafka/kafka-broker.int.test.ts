@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/kafka/kafka-for-tests.ts';
+import { plainUser, scramUser } from '../../../../tools/kafka/start-kafka.ts';
+import {
+  batchOf,
+  failureOf,
+  limits,
+  newTopic,
+  partitionsOf,
+  positionAt,
+  readAll,
+  record,
+  testBrokerConformance,
+} from '../conformance.ts';
+import type { Broker } from '../port.ts';
+import { createKafkaBroker, type SaslCredentials } from './kafka-broker.ts';
+
+const soon = { timeoutMs: 10_000 } as const;
+const plaintext = { securityProtocol: 'PLAINTEXT', clientId: 'redrive-test' } as const;
+
+describe('Kafka', { skip: await whyNoKafka() }, () => {
+  let kafka: SharedKafka;
+  before(async () => {
+    kafka = await kafkaForTests();
+  });
+  after(() => kafka.stop());
+
+  const open = (): Broker => createKafkaBroker({ brokers: kafka.brokers.split(','), ...plaintext });
+  const openSasl = (sasl: SaslCredentials): Broker => {
+    assert.ok(kafka.saslBrokers, 'the SASL listener is needed');
+    return createKafkaBroker({
+      brokers: [kafka.saslBrokers],
+      securityProtocol: 'SASL_PLAINTEXT',
+      sasl,
+      clientId: 'redrive-test',
+    });
+  };
+
+  testBrokerConformance('Kafka', async () => open());
+
+  for (const user of [plainUser, scramUser]) {
+    it(`writes and reads as a user of SASL ${user.mechanism}`, async () => {
+      const broker = openSasl(user);
+      const topic = newTopic();
+      await broker.createTopic(topic, 1);
+      const [result] = await broker.publish([record(topic)], soon);
+      assert.equal(result?.result, 'acked');
+      assert.equal((await readAll(broker, topic)).length, 1);
+      await broker.close();
+    });
+
+    it(`names a wrong password of SASL ${user.mechanism} as what it is`, async () => {
+      const broker = openSasl({ ...user, password: 'wrong' });
+      await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
+      const position = { topic: 't', topicId: 'i', partition: 0, offset: 0n };
+      await assert.rejects(broker.fetch([position], limits), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
+      const [result] = await broker.publish([record('t')], soon);
+      assert.ok(result?.result === 'failed');
+      assert.deepEqual([result.retriable, result.code], [false, 'AUTHENTICATION_FAILED']);
+      await broker.close();
+    });
+  }
+
+  it('asks for the password at each connection when it is a function', async () => {
+    let password = 'wrong';
+    const broker = openSasl({ ...scramUser, password: () => password });
+    await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
+    password = scramUser.password;
+    assert.notEqual(await broker.clusterId(), '');
+    await broker.close();
+  });
+
+  it('says that a broker is away when it is, and which', async () => {
+    const broker = createKafkaBroker({ brokers: ['127.0.0.1:1'], ...plaintext });
+    await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_UNAVAILABLE', message: /127\.0\.0\.1:1/ });
+    const [result] = await broker.publish([record('t')], soon);
+    assert.ok(result?.result === 'failed' && result.retriable);
+    assert.equal(result.code, 'UNAVAILABLE');
+    await broker.close();
+  });
+
+  it('finds the cluster through the one bootstrap broker that lives', async () => {
+    const broker = createKafkaBroker({ brokers: ['127.0.0.1:1', ...kafka.brokers.split(',')], ...plaintext });
+    assert.notEqual(await broker.clusterId(), '');
+    await broker.close();
+  });
+
+  it('reports a missing right for its partition alone', async () => {
+    const admin = open();
+    const [denied, allowed] = [newTopic(), newTopic()];
+    for (const topic of [denied, allowed]) await admin.createTopic(topic, 1);
+    await admin.publish([record(denied), record(allowed)], soon);
+    const acl = ['--bootstrap-server', kafka.brokers, '--add', '--topic', denied];
+    const rights = ['--allow-principal', `User:${plainUser.username}`, '--operation', 'Describe'];
+    const { code, stderr } = await kafka.javaTool('org.apache.kafka.tools.AclCommand', [...acl, ...rights]);
+    assert.equal(code, 0, stderr);
+
+    const broker = openSasl(plainUser);
+    const [first] = await partitionsOf(broker, denied);
+    const [second] = await partitionsOf(broker, allowed);
+    assert.ok(first && second);
+    const results = await broker.fetch([positionAt(first, 0n), positionAt(second, 0n)], limits);
+    assert.equal(failureOf(results[0]).error.kind, 'denied');
+    assert.equal(batchOf(results[1]).records.length, 1);
+    const [refused, written] = await broker.publish([record(denied), record(allowed)], soon);
+    assert.ok(refused?.result === 'failed' && !refused.retriable);
+    assert.equal(refused.code, 'TOPIC_AUTHORIZATION_FAILED');
+    assert.equal(written?.result, 'acked');
+    for (const one of [admin, broker]) await one.close();
+  });
+});

@@ -1,0 +1,118 @@
+import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import type { ConnectionOptions } from '@platformatic/kafka';
+import { AppError } from '../../../kernel/errors.ts';
+import type { Broker, PartitionRef } from '../port.ts';
+import { createCluster, type Cluster } from './cluster.ts';
+import { createConnections, type Endpoint } from './connections.ts';
+import { deadlineIn, within, type Deadline } from './deadline.ts';
+import { fetchRecords } from './fetch-records.ts';
+import { committedOffsets, mirrorPositions } from './group-offsets.ts';
+import { protocolMessage } from './kafka-errors.ts';
+import { latest, listOffsets, partitionKey } from './list-offsets.ts';
+import { listPartitions } from './list-partitions.ts';
+import { createTopic, deleteTopic } from './manage-topics.ts';
+import { createPublisher } from './publish-records.ts';
+
+export type SecurityProtocol = 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL';
+
+/** Functions are asked at each new connection, so that credentials which change are taken up. */
+export type SaslCredentials = Readonly<{
+  mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
+  username: string | (() => string | Promise<string>);
+  password: string | (() => string | Promise<string>);
+}>;
+
+export type KafkaBrokerOptions = Readonly<{
+  /** host:port each */
+  brokers: readonly string[];
+  securityProtocol: SecurityProtocol;
+  sasl?: SaslCredentials;
+  tls?: TlsOptions;
+  clientId: string;
+}>;
+
+const askTimeoutMs = 10_000;
+const topicTimeoutMs = 30_000;
+const drainTimeoutMs = 2000;
+const defaultPort = 9092;
+
+/** Nothing is asked of the cluster before the first call; a broker that is away or comes back is the calls' matter. */
+export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
+  const connections = connectionsFor(options);
+  const cluster = createCluster(options.brokers.map(parseEndpoint), connections);
+  const publisher = createPublisher(cluster);
+  const publishing = new Set<Promise<unknown>>();
+  const asking = (signal?: AbortSignal): Deadline => deadlineIn(askTimeoutMs, signal);
+
+  return {
+    clusterId: async (signal) => (await cluster.describe([], asking(signal))).clusterId,
+    partitions: (matches, signal) => listPartitions(cluster, matches, asking(signal)),
+    fetch: (positions, limits, signal) => fetchRecords(cluster, positions, limits, signal),
+    offsetAt: (partition, timestampMs, signal) => offsetAt(cluster, partition, timestampMs, asking(signal)),
+    committed: (group, partitions, signal) => committedOffsets(cluster, group, partitions, asking(signal)),
+    mirror: (group, positions, signal) => mirrorPositions(cluster, group, positions, asking(signal)),
+    publish: async (records, publishOptions) => {
+      const published = publisher(records, publishOptions);
+      publishing.add(published);
+      try {
+        return await published;
+      } finally {
+        publishing.delete(published);
+      }
+    },
+    createTopic: (topic, partitions) => createTopic(cluster, topic, partitions, deadlineIn(topicTimeoutMs)),
+    deleteTopic: (topic) => deleteTopic(cluster, topic, deadlineIn(topicTimeoutMs)),
+    close: async () => {
+      const drained = Promise.allSettled(publishing);
+      await within(deadlineIn(drainTimeoutMs), 'publishing', drained).catch(() => {});
+      for (const some of Object.values(connections)) some.close();
+    },
+  };
+}
+
+/** Writes are given up early, because a batch that is sent again is recognised; a fetch waits by nature. */
+function connectionsFor({ clientId, securityProtocol, sasl, tls }: KafkaBrokerOptions) {
+  const usesTls = securityProtocol === 'SSL' || securityProtocol === 'SASL_SSL';
+  const usesSasl = securityProtocol === 'SASL_PLAINTEXT' || securityProtocol === 'SASL_SSL';
+  if (usesSasl && !sasl)
+    throw new AppError('SYS_BROKER_CONFIG', 'validation', `${securityProtocol} needs kafka.sasl: mechanism, username, password`);
+  const security: ConnectionOptions = {
+    ...(usesTls ? { tls: { ...tls }, tlsServerName: tls?.servername ?? true } : {}),
+    ...(usesSasl && sasl ? { sasl } : {}),
+  };
+  const patient = { ...security, connectTimeout: 3000, requestTimeout: 60_000, maxInflights: 16 };
+  const quick = { ...security, connectTimeout: 1500, requestTimeout: 1500, maxInflights: 5 };
+  return {
+    control: createConnections(clientId, patient),
+    fetch: createConnections(clientId, patient),
+    produce: createConnections(clientId, quick),
+  };
+}
+
+function parseEndpoint(broker: string): Endpoint {
+  const { hostname, port } = new URL(`kafka://${broker}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) };
+}
+
+async function offsetAt(
+  cluster: Cluster,
+  partition: PartitionRef,
+  timestamp: bigint,
+  deadline: Deadline,
+): Promise<bigint> {
+  const view = (await cluster.topics([partition.topic], deadline)).get(partition.topic);
+  const node = view?.topicId === partition.topicId ? view.leaders[partition.partition] : undefined;
+  if (node === undefined) throw offsetError(partition, view?.code ?? 'UNKNOWN_TOPIC_ID');
+  const ask = async (at: bigint): Promise<bigint> => {
+    const listed = await listOffsets(cluster, { node, partitions: [partition], timestamp: at }, deadline);
+    const found = listed.get(partitionKey(partition)) ?? { code: 'UNKNOWN_SERVER_ERROR' };
+    if ('offset' in found) return found.offset;
+    cluster.forget(partition.topic);
+    throw offsetError(partition, found.code);
+  };
+  const found = await ask(timestamp);
+  return found >= 0n ? found : ask(latest);
+}
+
+const offsetError = ({ topic, partition }: PartitionRef, code: string): AppError =>
+  new AppError('SYS_BROKER_OFFSET_UNKNOWN', 'unavailable', `${code} for ${topic}/${partition}: ${protocolMessage(code)}`);

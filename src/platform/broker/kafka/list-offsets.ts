@@ -1,0 +1,46 @@
+import { listOffsetsV7, listOffsetsV8, listOffsetsV9 } from '@platformatic/kafka';
+import type { PartitionRef } from '../port.ts';
+import { offered } from './api-version.ts';
+import type { Cluster } from './cluster.ts';
+import type { Deadline } from './deadline.ts';
+import { protocolCode, responseOf } from './kafka-errors.ts';
+
+export type ListedOffset = Readonly<{ offset: bigint } | { code: string }>;
+
+/** Timestamps with a meaning of their own; for a read-committed reader the latest is the last stable offset. */
+export const earliest = -2n;
+export const latest = -1n;
+
+const readCommittedOnly = 1;
+
+export const partitionKey = ({ topic, partition }: Readonly<{ topic: string; partition: number }>): string =>
+  `${topic}:${partition}`;
+
+/** By partition key: the first offset at or after the timestamp (-1 where there is none), or why it is not known. */
+export async function listOffsets(
+  cluster: Cluster,
+  ask: Readonly<{ node: number; partitions: readonly PartitionRef[]; timestamp: bigint }>,
+  deadline: Deadline,
+): Promise<ReadonlyMap<string, ListedOffset>> {
+  const topics = Map.groupBy(ask.partitions, ({ topic }) => topic);
+  const request = [...topics].map(([name, partitions]) => ({
+    name,
+    partitions: partitions.map(({ partition }) => ({
+      partitionIndex: partition,
+      currentLeaderEpoch: -1,
+      timestamp: ask.timestamp,
+    })),
+  }));
+  const response = await cluster.askNode({ node: ask.node, purpose: 'control' }, deadline, 'offsets', (link) => {
+    const api = offered(link, [listOffsetsV9.api, listOffsetsV8.api, listOffsetsV7.api]);
+    return responseOf(api.async(link.connection, -1, readCommittedOnly, request));
+  });
+  const listed = new Map<string, ListedOffset>();
+  for (const { name, partitions } of response.topics)
+    for (const { partitionIndex, errorCode, offset } of partitions)
+      listed.set(
+        partitionKey({ topic: name, partition: partitionIndex }),
+        errorCode === 0 ? { offset } : { code: protocolCode(errorCode) },
+      );
+  return listed;
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RecordsBatch } from '@platformatic/kafka';
+import * as fc from 'fast-check';
+import { readCommitted, type AbortedTransaction } from './read-committed.ts';
+
+const transactional = 16;
+const control = 32;
+const logAppendTime = 8;
+
+type BatchShape = Readonly<{ firstOffset: bigint; count: number; producerId?: bigint; attributes?: number; marker?: number }>;
+
+function batch({ firstOffset, count, producerId = -1n, attributes = 0, marker }: BatchShape): RecordsBatch {
+  const key = marker === undefined ? null : Buffer.from([0, 0, 0, marker]);
+  return {
+    ...{ firstOffset, length: 0, partitionLeaderEpoch: 0, magic: 2, crc: 0, attributes, lastOffsetDelta: count - 1 },
+    ...{ firstTimestamp: 1000n, maxTimestamp: 2000n, producerId, producerEpoch: 0, firstSequence: 0 },
+    records: Array.from({ length: count }, (_, offsetDelta) => ({
+      ...{ length: 0, attributes: 0, timestampDelta: BigInt(offsetDelta), offsetDelta },
+      ...{ key, value: null, headers: [] },
+    })),
+  };
+}
+
+const offsetsOf = (result: ReturnType<typeof readCommitted>): readonly bigint[] =>
+  result.records.map(({ offset }) => offset);
+
+test('records before the wanted offset are skipped, and the next offset lies behind the batch', () => {
+  const result = readCommitted([batch({ firstOffset: 10n, count: 5 })], [], 12n);
+  assert.deepEqual(offsetsOf(result), [12n, 13n, 14n]);
+  assert.equal(result.nextOffset, 15n);
+});
+
+test('without batches the position stays', () => {
+  assert.deepEqual(readCommitted([], [], 7n), { records: [], nextOffset: 7n });
+});
+
+test('an empty batch, as compaction leaves it, moves the position', () => {
+  const compacted = { ...batch({ firstOffset: 3n, count: 4 }), records: [] };
+  assert.deepEqual(readCommitted([compacted], [], 3n), { records: [], nextOffset: 7n });
+});
+
+test('a record has its own time, or that of the log when the topic says so', () => {
+  const own = readCommitted([batch({ firstOffset: 0n, count: 2 })], [], 1n);
+  const log = readCommitted([batch({ firstOffset: 0n, count: 2, attributes: logAppendTime })], [], 1n);
+  assert.deepEqual([own.records[0]?.timestamp, log.records[0]?.timestamp], [1001n, 2000n]);
+});
+
+test('the abort marker of an empty transaction drops nothing of the producer', () => {
+  const batches = [
+    batch({ firstOffset: 0n, count: 1, producerId: 5n, attributes: transactional | control, marker: 0 }),
+    batch({ firstOffset: 1n, count: 2, producerId: 5n, attributes: transactional }),
+    batch({ firstOffset: 3n, count: 1, producerId: 5n, attributes: transactional | control, marker: 1 }),
+  ];
+  assert.deepEqual(offsetsOf(readCommitted(batches, [], 0n)), [1n, 2n]);
+});
+
+type Step = Readonly<{ kind: 'data' | 'plain' | 'commit' | 'abort'; producer: number; count: number }>;
+
+/** A partition's log as the broker would write it, and for each offset whether a committed record is there. */
+function writeLog(steps: readonly Step[]) {
+  const batches: RecordsBatch[] = [];
+  const aborted: (AbortedTransaction & { lastOffset: bigint })[] = [];
+  const openSince = new Map<number, bigint[]>();
+  const committed = new Set<bigint>();
+  let offset = 0n;
+  const write = (shape: Omit<BatchShape, 'firstOffset'>): void => {
+    batches.push(batch({ ...shape, firstOffset: offset }));
+    offset += BigInt(shape.count);
+  };
+  const end = (producer: number, isCommit: boolean): void => {
+    const written = openSince.get(producer) ?? [];
+    const producerId = BigInt(producer);
+    if (isCommit) for (const at of written) committed.add(at);
+    else if (written[0] !== undefined) aborted.push({ producerId, firstOffset: written[0], lastOffset: offset });
+    openSince.delete(producer);
+    write({ count: 1, producerId, attributes: transactional | control, marker: isCommit ? 1 : 0 });
+  };
+  for (const { kind, producer, count } of steps) {
+    const offsets = Array.from({ length: count }, (_, at) => offset + BigInt(at));
+    if (kind === 'plain') {
+      for (const at of offsets) committed.add(at);
+      write({ count });
+    } else if (kind === 'data') {
+      openSince.set(producer, [...(openSince.get(producer) ?? []), ...offsets]);
+      write({ count, producerId: BigInt(producer), attributes: transactional });
+    } else end(producer, kind === 'commit');
+  }
+  for (const producer of openSince.keys()) end(producer, false);
+  return { batches, aborted, committed, end: offset };
+}
+
+const step = fc.record({
+  kind: fc.constantFrom('data' as const, 'data' as const, 'plain' as const, 'commit' as const, 'abort' as const),
+  producer: fc.integer({ min: 1, max: 3 }),
+  count: fc.integer({ min: 1, max: 4 }),
+});
+
+test('reading batch by batch, from anywhere, gives exactly the committed records', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 6 }), fc.nat(), (steps, window, from) => {
+      const { batches, aborted, committed, end } = writeLog(steps);
+      const begin = end === 0n ? 0n : BigInt(from) % end;
+      const seen: bigint[] = [];
+      for (let offset = begin; offset < end; ) {
+        const first = batches.findIndex((one) => one.firstOffset + BigInt(one.lastOffsetDelta) >= offset);
+        const some = batches.slice(first, first + window);
+        const upper = (some.at(-1)?.firstOffset ?? 0n) + BigInt((some.at(-1)?.lastOffsetDelta ?? 0) + 1);
+        const inRange = aborted.filter((one) => one.lastOffset >= offset && one.firstOffset < upper);
+        const result = readCommitted(some, inRange.toReversed(), offset);
+        seen.push(...offsetsOf(result));
+        assert.equal(result.nextOffset, upper);
+        offset = result.nextOffset;
+      }
+      assert.deepEqual(seen, [...committed].filter((offset) => offset >= begin).toSorted((a, b) => Number(a - b)));
+    }),
+  );
+});

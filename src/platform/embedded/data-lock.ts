@@ -1,0 +1,38 @@
+import { chmodSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { AppError } from '../../kernel/errors.ts';
+
+const SQLITE_BUSY = 5;
+
+/**
+ * Takes the lock of one data folder for as long as this process lives, or until it is released. Node offers no
+ * file locks of its own; SQLite's is a lock of the operating system, which ends with its process however that
+ * ends, so there is no stale lock to guess about. Nothing else may open the file: closing it would end the lock.
+ */
+export function lockDataFolder(lockFile: string, folder: string): { release(): void } {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(lockFile);
+    // Whoever can read the file could lock it too.
+    chmodSync(lockFile, 0o600);
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (cause) {
+    lock?.close();
+    if ((cause as { errcode?: number }).errcode === SQLITE_BUSY) {
+      throw new AppError(
+        'SYS_EMBEDDED_IN_USE',
+        'conflict',
+        `The database in ${folder} is in use by another Redrive that is running. Stop that one, or choose another folder with --data-dir.`,
+        { cause },
+      );
+    }
+    throw new AppError(
+      'SYS_EMBEDDED_DATA_UNREACHABLE',
+      'unavailable',
+      `The data folder ${folder} cannot be locked by this user. Check who owns it, or choose another folder with --data-dir.`,
+      { cause },
+    );
+  }
+  const held = lock;
+  return { release: () => held.close() };
+}

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { Client } from 'pg';
+import { AppError, codeOf, messageOf } from '../../kernel/errors.ts';
+import { ensureCluster, SUPERUSER } from './cluster.ts';
+import { openDataHome, type DataHome } from './data-home.ts';
+import { lockDataFolder } from './data-lock.ts';
+import { findNativeBinaries, makeRunnable, type NativeBinaries } from './native-binaries.ts';
+import { startPostmaster, stopLeftover, type Postmaster } from './postmaster.ts';
+import { openSharedFolder } from './shared-folder.ts';
+
+const HOST = '127.0.0.1';
+const DATABASE = 'redrive';
+const PORT_TRIES = 5;
+
+const DEFAULT_SETTINGS = {
+  listen_addresses: HOST,
+  // TCP on loopback is the only door: no socket file to go stale, and no path that could be too long for one.
+  unix_socket_directories: '',
+  shared_buffers: '128MB',
+  max_connections: '100',
+  fsync: 'on',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  lc_messages: 'C',
+} as const;
+
+export type EmbeddedPostgresOptions = Readonly<{
+  /** Made if it is not there. Everything of the database stands in it, or it says where (see data-home.ts). */
+  dataDir: string;
+  /** Without it, any free one. */
+  port?: number;
+  /** Server settings that take precedence over ours, for this start. */
+  settings?: Readonly<Record<string, string>>;
+  log?: (line: string) => void;
+  /** Replaces the folder for what PostgreSQL's account cannot reach elsewhere (see shared-folder.ts). */
+  sharedDir?: string;
+}>;
+
+export type EmbeddedPostgres = Readonly<{
+  /** Connects the superuser to the database `redrive`. */
+  url: string;
+  urlOf(database: string): string;
+  port: number;
+  /** The server's process. */
+  pid: number;
+  /** Where the data really is. */
+  folder: string;
+  /** Resolves when the server has ended, after stop or by itself. */
+  exited: Promise<void>;
+  /** Fast shutdown; resolves when the server is gone and the data folder is free. May be called again. */
+  stop(): Promise<void>;
+}>;
+
+/**
+ * A real PostgreSQL of our own on loopback, with its data in a folder: made at the first start, found again at
+ * the next, also after a crash of ours or its own. One process uses a data folder at a time; a second is refused.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const dataDir = resolve(options.dataDir);
+  try {
+    const packaged = await findNativeBinaries();
+    const { sharedDir } = options;
+    const openShared = sharedDir === undefined ? openSharedFolder : async () => resolve(sharedDir);
+    const home = await openDataHome(dataDir, openShared);
+    const lock = lockDataFolder(home.lockFile, home.folder);
+    try {
+      const binaries = await makeRunnable(packaged, home.account, openShared);
+      const running = await startLocked(home, binaries, options);
+      const exited = running.exited.then(() => lock.release());
+      let stopping: Promise<void> | undefined;
+      return { ...running, exited, stop: async () => (stopping ??= running.stop().then(async () => exited)) };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw explain(error, dataDir);
+  }
+}
+
+async function startLocked(
+  home: DataHome,
+  binaries: NativeBinaries,
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const { log = () => {}, settings = {} } = options;
+  const password = await ensureCluster(home, binaries, { sync: settings.fsync !== 'off' });
+  if (await stopLeftover(home, binaries)) log(`stopped a PostgreSQL that was left behind on ${home.folder}`);
+  const { port, postmaster } = await startOnPort(home, binaries, options);
+  const urlOf = (database: string) =>
+    `postgres://${SUPERUSER}:${password}@${HOST}:${port}/${encodeURIComponent(database)}`;
+  try {
+    await ensureDatabase(urlOf('postgres'));
+  } catch (error) {
+    await postmaster.stop();
+    throw error;
+  }
+  log(`PostgreSQL ${binaries.majorVersion} is ready on ${HOST}:${port}, its data is in ${home.folder}`);
+  return { url: urlOf(DATABASE), urlOf, port, folder: home.folder, ...postmaster };
+}
+
+async function startOnPort(
+  home: DataHome,
+  binaries: NativeBinaries,
+  options: EmbeddedPostgresOptions,
+): Promise<{ port: number; postmaster: Postmaster }> {
+  const tries = options.port === undefined ? PORT_TRIES : 1;
+  for (let i = 0; i < tries; i++) {
+    const port = options.port ?? (await findFreePort());
+    const settings = { ...DEFAULT_SETTINGS, ...options.settings, port: String(port) };
+    const started = await startPostmaster(home, binaries, settings);
+    if (started.outcome === 'ready') return { port, postmaster: started.postmaster };
+  }
+  throw new AppError(
+    'SYS_EMBEDDED_PORT_TAKEN',
+    'conflict',
+    `The embedded PostgreSQL cannot listen on ${HOST}:${options.port ?? 'any free port'}: the port is taken.`,
+  );
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function ensureDatabase(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function explain(error: unknown, dataDir: string): unknown {
+  if (error instanceof AppError) return error;
+  const code = codeOf(error);
+  if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') return error;
+  return new AppError(
+    'SYS_EMBEDDED_DATA_UNREACHABLE',
+    'unavailable',
+    `The embedded PostgreSQL cannot use the data folder ${dataDir}: ${messageOf(error)}. ` +
+      'Choose a folder that this user can write with --data-dir, or set DATABASE_URL to a PostgreSQL of your own.',
+    { cause: error },
+  );
+}

@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+const MAX_ACTOR_LENGTH = 255;
+
+/** Who acts: the `x-actor` header, cleaned of what no name contains, or `anonymous`. Never a field of the body. */
+export function actorOf(request: Readonly<{ headers: IncomingHttpHeaders }>): string {
+  const header = request.headers['x-actor'];
+  if (typeof header !== 'string') return 'anonymous';
+  const cleaned = decodeHeaderText(header)
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\ufffd]+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_ACTOR_LENGTH)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd();
+  return cleaned === '' ? 'anonymous' : cleaned;
+}
+
+/** Node reads header bytes as Latin-1; clients that send names beyond ASCII mostly send UTF-8. */
+function decodeHeaderText(header: string): string {
+  const bytes = Buffer.from(header, 'latin1');
+  const text = bytes.toString('utf8');
+  return text.includes('\ufffd') ? header : text;
+}

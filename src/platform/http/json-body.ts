@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http';
+import type { HttpApp } from './http-app.ts';
+import { HttpFault, invalidInput } from './http-fault.ts';
+import { findUnsafeInput } from './unsafe-input.ts';
+
+/**
+ * The only kind of body that the API reads. An empty body is no body, whatever its content type says; a body
+ * that is there must be JSON and say so.
+ */
+export function acceptJsonBodies(app: HttpApp): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      done(null, parseBody(body as Buffer, request.headers['content-type']));
+    } catch (error) {
+      done(error as HttpFault, undefined);
+    }
+  });
+}
+
+/**
+ * Fastify refuses a malformed content type even where there is no body. Called before it looks, this gives such
+ * a request a type that is merely not JSON, and the parser above decides.
+ */
+export function normaliseContentType({ headers }: IncomingMessage): void {
+  const type = headers['content-type'];
+  if (type !== undefined && !/^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/.test(type)) {
+    headers['content-type'] = 'application/octet-stream';
+  }
+}
+
+function parseBody(bytes: Buffer, contentType: string | undefined): unknown {
+  if (bytes.length === 0) return undefined;
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (mediaType !== 'application/json' && !/^application\/[\w.-]+\+json$/.test(mediaType)) {
+    throw new HttpFault(415, 'the body must be JSON: content-type application/json');
+  }
+  const value = parseJson(bytes);
+  const unsafe = findUnsafeInput(value, 'body');
+  if (unsafe !== null) throw invalidInput([unsafe]);
+  return value;
+}
+
+function parseJson(bytes: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new HttpFault(400, 'the body is not valid UTF-8');
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new HttpFault(400, 'the body is not valid JSON');
+  }
+}

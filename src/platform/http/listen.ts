@@ -1,0 +1,42 @@
+import type { AddressInfo } from 'node:net';
+import { codeOf } from '../../kernel/errors.ts';
+import type { HttpApp } from './http-app.ts';
+
+const MAX_PORTS_TRIED = 50;
+const MAX_PORT = 65_535;
+
+export type ListenOptions = Readonly<{
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  onPortTaken: 'next' | 'fail';
+}>;
+
+export type HttpAddress = Readonly<{ host: string; port: number; url: string }>;
+
+/** Listens on the port, or, where that is allowed, on the first free one after it. */
+export async function listen(app: HttpApp, options: ListenOptions): Promise<void> {
+  // Fastify would open a second server for `localhost` (::1), which has none of our limits and error forms.
+  const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
+  const last = options.onPortTaken === 'next' ? Math.min(options.port + MAX_PORTS_TRIED - 1, MAX_PORT) : 0;
+  for (let port = options.port; ; port += 1) {
+    try {
+      await app.listen({ host, port });
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE' || port >= last) throw error;
+    }
+  }
+}
+
+export function addressOf(app: HttpApp): HttpAddress | undefined {
+  const bound = app.server.address();
+  return bound === null || typeof bound === 'string' ? undefined : httpAddress(bound);
+}
+
+/** The URL is one that a person can open: the wildcard addresses are reached over loopback. */
+function httpAddress({ address, port, family }: AddressInfo): HttpAddress {
+  const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  const host = family === 'IPv6' ? `[${reachable}]` : reachable;
+  return { host: address, port, url: `http://${host}:${port}` };
+}

@@ -1,0 +1,61 @@
+import swagger from '@fastify/swagger';
+import { ErrorBodySchema } from './error-schema.ts';
+import type { HttpApp } from './http-app.ts';
+
+export type OpenApiDocument = Readonly<Record<string, unknown>>;
+
+type Body = Readonly<{ schema: Readonly<{ required?: readonly string[] }> }>;
+type Operation = Readonly<{
+  requestBody?: Readonly<{ required: boolean; content: Readonly<Record<string, Body>> }>;
+}>;
+
+const methodOrder = ['get', 'head', 'post', 'put', 'patch', 'delete'];
+
+/** Collects the schemas of every route that is added afterwards. */
+export function describeRoutes(app: HttpApp, version: string): void {
+  app.addSchema(ErrorBodySchema);
+  app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Redrive',
+        description:
+          'Stores what failed, retries it within bounds, and lets a person repair and re-drive it.',
+        version,
+      },
+    },
+    convertConstToEnum: false,
+    refResolver: {
+      buildLocalReference: (schema, _base, _fragment, index) =>
+        typeof schema.$id === 'string' ? schema.$id : `schema-${index}`,
+    },
+  });
+}
+
+/** The document in an order of its own: it changes when a route changes, not when code moves. */
+export function openApiDocument(app: HttpApp): OpenApiDocument {
+  const document = app.swagger({ yaml: false });
+  const paths = Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    ...document,
+    paths: Object.fromEntries(paths.map(([path, item]) => [path, tidyPathItem(item ?? {})])),
+  };
+}
+
+function tidyPathItem(item: object): object {
+  const operations = Object.entries(item as Readonly<Record<string, Operation>>);
+  return Object.fromEntries(
+    operations
+      .sort(([a], [b]) => methodOrder.indexOf(a) - methodOrder.indexOf(b))
+      .map(([method, operation]) => [method, tidyBody(operation)]),
+  );
+}
+
+/** A body without a required field may be left out, and the description says so. */
+function tidyBody(operation: Operation): Operation {
+  const { requestBody } = operation;
+  if (requestBody === undefined) return operation;
+  const bodies = Object.values(requestBody.content);
+  const required = bodies.some(({ schema }) => (schema.required ?? []).length > 0);
+  return { ...operation, requestBody: { ...requestBody, required } };
+}

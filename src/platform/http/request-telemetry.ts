@@ -1,0 +1,97 @@
+import type { Span, Tracer } from '@opentelemetry/api';
+import { context, isSpanContextValid, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { contextOf, readTraceContext } from '../telemetry/trace-context.ts';
+
+const knownMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+]);
+/** What no client ever reads: it left before there was an answer. */
+const CLIENT_GONE = 499;
+const MAX_LOGGED_PATH_LENGTH = 200;
+
+export type RequestTelemetry = Readonly<{
+  /** Calls `next` in the request's span; when the answer is over, it is counted, timed and logged, once. */
+  observe(request: FastifyRequest, reply: FastifyReply, next: () => void): void;
+}>;
+
+type Served = Readonly<{
+  method: string;
+  route: string;
+  status: number;
+  seconds: number;
+  isAborted: boolean;
+}>;
+
+/** One span, one count and one log line for each request. Labels hold patterns and never what a client made up. */
+export function createRequestTelemetry(metrics: Metrics, tracer: Tracer): RequestTelemetry {
+  return {
+    observe(request, reply, next) {
+      const startedMs = performance.now();
+      const method = knownMethods.has(request.method) ? request.method : 'OTHER';
+      const route = request.routeOptions.url ?? 'unmatched';
+      const parent = contextOf(readTraceContext(request.headers));
+      const attributes = { 'http.request.method': method, 'http.route': route };
+      const span = tracer.startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
+
+      // `close` comes after an answer and after a client that went away, and only once.
+      reply.raw.once('close', () => {
+        const served = {
+          method,
+          route,
+          status: reply.raw.headersSent ? reply.raw.statusCode : CLIENT_GONE,
+          seconds: (performance.now() - startedMs) / 1000,
+          isAborted: !reply.raw.writableEnded,
+        };
+        count(metrics, served);
+        finish(span, served);
+        log(request, served);
+      });
+
+      context.with(trace.setSpan(parent, span), () => {
+        bindTraceId(request, reply, span);
+        next();
+      });
+    },
+  };
+}
+
+function count(metrics: Metrics, { method, route, status, seconds }: Served): void {
+  const labels = { method, route, status: String(status) };
+  metrics.httpRequests.inc(labels);
+  metrics.httpRequestDuration.observe(labels, seconds);
+}
+
+function finish(span: Span, { status }: Served): void {
+  span.setAttribute('http.response.status_code', status);
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}
+
+/** Where no SDK carries the active span to the logger, the request's own logger has to know the trace. */
+function bindTraceId(request: FastifyRequest, reply: FastifyReply, span: Span): void {
+  const spanContext = span.spanContext();
+  if (trace.getActiveSpan() === span || !isSpanContextValid(spanContext)) return;
+  request.log = reply.log = request.log.child({ trace_id: spanContext.traceId });
+}
+
+/** Probes and scrapes that went well are of interest to nobody who reads the log at its usual level. */
+function log(request: FastifyRequest, { method, route, status, seconds, isAborted }: Served): void {
+  const isRoutine = request.routeOptions.config?.slice === undefined && status < 400;
+  const line = {
+    method,
+    route,
+    path: request.raw.url?.split('?', 1)[0]?.slice(0, MAX_LOGGED_PATH_LENGTH),
+    status,
+    duration_ms: Math.round(seconds * 1e6) / 1e3,
+    ...(isAborted ? { aborted: true } : {}),
+  };
+  request.log[isRoutine ? 'debug' : 'info'](line, 'request served');
+}

@@ -1,0 +1,166 @@
+import pg from 'pg';
+import type { Sql } from './sql.ts';
+
+/** Runs one statement, in a transaction or outside of one. */
+export type Queryable = Readonly<{
+  query<Row>(statement: Sql): Promise<readonly Row[]>;
+}>;
+
+export type Database = Queryable &
+  Readonly<{
+    /** Commits when `work` resolves, rolls back when it throws. No network call belongs inside. */
+    transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+    /** Runs a procedure that commits by itself, and returns what it said by RAISE NOTICE. */
+    call(statement: Sql): Promise<readonly string[]>;
+    /** A connection of its own, outside the pool, for LISTEN. */
+    connect(onEnd: (error: Error | undefined) => void): Promise<DedicatedConnection>;
+    end(): Promise<void>;
+  }>;
+
+export type DedicatedConnection = Readonly<{
+  listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+export type DatabaseTarget = Readonly<{
+  host: string;
+  port: number;
+  database: string;
+  /** Both are asked for each new connection, so that credentials may change while the process runs. */
+  user: () => string;
+  password: () => string | Promise<string>;
+  ssl: pg.ConnectionConfig['ssl'];
+}>;
+
+export type DatabaseOptions = Readonly<{
+  target: DatabaseTarget;
+  /** Where LISTEN connects: past a pooler in transaction mode. */
+  direct?: DatabaseTarget | undefined;
+  maxConnections: number;
+  minIdleConnections?: number;
+  maxLifetimeMs: number;
+  connectTimeoutMs?: number;
+  statementTimeoutMs?: number;
+  applicationName: string;
+  onQuery?: (seconds: number) => void;
+  onIdleError?: (error: Error) => void;
+}>;
+
+const int8 = 20;
+
+/** Offsets, epochs and counters are bigint in the database and stay bigint here; the rest as the driver does it. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === int8 && format !== 'binary'
+      ? (text: string) => BigInt(text)
+      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+export function createDatabase(options: DatabaseOptions): Database {
+  const configTo = ({ user, ...target }: DatabaseTarget): pg.ClientConfig => ({
+    ...target,
+    user: user(),
+    ssl: target.ssl ?? false,
+    types,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
+    keepAlive: true,
+    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+  });
+  class FreshClient extends pg.Client {
+    constructor() {
+      super(configTo(options.target));
+    }
+  }
+  const pool = new pg.Pool({
+    Client: FreshClient,
+    max: options.maxConnections,
+    min: options.minIdleConnections ?? 0,
+    idleTimeoutMillis: 30_000,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
+    maxLifetimeSeconds: Math.ceil(options.maxLifetimeMs / 1000),
+  });
+  // An idle connection that breaks (the server restarts) is replaced by the pool; without a listener it would
+  // end the process.
+  pool.on('error', (error) => options.onIdleError?.(error));
+
+  const timed = async <T>(run: () => Promise<T>): Promise<T> => {
+    const begin = performance.now();
+    try {
+      return await run();
+    } finally {
+      options.onQuery?.((performance.now() - begin) / 1000);
+    }
+  };
+
+  return {
+    query: (statement) => timed(async () => rowsOf(await pool.query(configOf(statement)))),
+
+    async transaction(work) {
+      const client = await pool.connect();
+      let broken: Error | undefined;
+      const noticed = (error: Error): void => void (broken = error);
+      client.on('error', noticed);
+      try {
+        await client.query('BEGIN');
+        const tx: Queryable = {
+          query: (statement) => timed(async () => rowsOf(await client.query(configOf(statement)))),
+        };
+        const value = await work(tx);
+        await client.query('COMMIT');
+        return value;
+      } catch (error) {
+        await client.query('ROLLBACK').catch((rollback: Error) => void (broken ??= rollback));
+        throw error;
+      } finally {
+        client.off('error', noticed);
+        client.release(broken);
+      }
+    },
+
+    async call(statement) {
+      const client = await pool.connect();
+      const notices: string[] = [];
+      const heard = (notice: { message?: string | undefined }): void =>
+        void notices.push(notice.message ?? '');
+      client.on('notice', heard);
+      try {
+        // Its own bound is the batch, not the statement timeout that protects short statements.
+        await client.query('SET statement_timeout = 0');
+        await client.query(configOf(statement));
+        return notices;
+      } finally {
+        client.off('notice', heard);
+        // The session was changed, so the connection does not go back.
+        client.release(true);
+      }
+    },
+
+    async connect(onEnd) {
+      const client = new pg.Client(configTo(options.direct ?? options.target));
+      let last: Error | undefined;
+      client.on('error', (error) => void (last = error));
+      client.on('end', () => onEnd(last));
+      await client.connect();
+      return {
+        async listen(channel, onPayload) {
+          client.on('notification', (message) => {
+            if (message.channel === channel) onPayload(message.payload ?? '');
+          });
+          await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+        },
+        close: () => client.end(),
+      };
+    },
+
+    end: () => pool.end(),
+  };
+}
+
+function configOf(statement: Sql): pg.QueryConfig {
+  return { text: statement.text, values: [...statement.values] };
+}
+
+function rowsOf<Row>(result: pg.QueryResult): readonly Row[] {
+  return result.rows as Row[];
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AppError } from '../../kernel/errors.ts';
+import { createLogger } from './logger.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+function recordingLogger() {
+  const lines: string[] = [];
+  const logger = createLogger({
+    service: 'redrive',
+    version: '0.1.0',
+    environment: 'test',
+    level: 'info',
+    stream: { write: (line) => lines.push(line) },
+  });
+  return { logger, text: () => lines.join(''), lines: () => lines.map((line) => JSON.parse(line) as Line) };
+}
+
+test('a line is JSON with the facts of the process, an ISO time and the level as a word', () => {
+  const { logger, lines } = recordingLogger();
+  logger.warn({ message_id: 'm1' }, 'late');
+  logger.debug('not at this level');
+  const [{ time, ...line } = {}, ...more] = lines();
+  assert.deepEqual(line, {
+    level: 'warn',
+    service: 'redrive',
+    version: '0.1.0',
+    environment: 'test',
+    message_id: 'm1',
+    msg: 'late',
+  });
+  assert.equal(new Date(String(time)).toISOString(), time);
+  assert.deepEqual(more, []);
+});
+
+test('an error is logged with its code and all of its causes', () => {
+  const { logger, lines } = recordingLogger();
+  const cause = new Error('connection refused', { cause: new Error('ECONNREFUSED') });
+  logger.error({ err: new AppError('SYS_DLQ_INTERNAL_ERROR', 'internal', 'cannot store', { cause }) });
+  const err = lines()[0]?.['err'] as {
+    code: string;
+    message: string;
+    cause: { message: string; cause: Line };
+  };
+  assert.equal(err.code, 'SYS_DLQ_INTERNAL_ERROR');
+  assert.equal(err.message, 'cannot store');
+  assert.equal(err.cause.message, 'connection refused');
+  assert.equal(err.cause.cause['message'], 'ECONNREFUSED');
+});
+
+test('secrets do not reach the log, by name or inside a URL', () => {
+  const { logger, text } = recordingLogger();
+  logger.info({
+    password: 'hunter2',
+    database: { password: 'hunter2', user: 'app' },
+    kafka: { sasl: { password: 'hunter2' } },
+    headers: { authorization: 'Bearer hunter2', cookie: 'hunter2', 'x-api-key': 'hunter2' },
+    url: 'postgres://app:hunter2@db:5432/redrive',
+  });
+  logger
+    .child({ token: 'hunter2' })
+    .error(
+      { err: new Error('cannot reach postgres://app:p/hunter2@db.example.com, amqp://x:hunter2@[::1]/') },
+      'https://u:hunter2@host/path failed',
+    );
+  assert.doesNotMatch(text(), /hunter2/);
+  assert.match(text(), /postgres:\/\/app:\*\*\*@db:5432\/redrive/);
+  assert.match(text(), /"user":"app"/);
+});
+
+test('a URL without a password stays as it is', () => {
+  const { logger, lines } = recordingLogger();
+  const message = 'see http://127.0.0.1:8080/a?x=1 or mail a@b.c';
+  logger.info(message);
+  assert.equal(lines()[0]?.['msg'], message);
+});

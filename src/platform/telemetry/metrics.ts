@@ -1,0 +1,75 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration } from 'prom-client';
+
+export type Metrics = Readonly<{
+  httpRequests: Counter<'method' | 'route' | 'status'>;
+  httpRequestDuration: Histogram<'method' | 'route' | 'status'>;
+  dbQueryDuration: Histogram;
+  kafkaMessagesProduced: Counter<'topic'>;
+  kafkaMessagesConsumed: Counter<'topic'>;
+  staleWrites: Counter<'slice'>;
+  /** A slice's own figures, under its own prefix; a name can be taken once. */
+  counter<Label extends string = never>(config: Own<CounterConfiguration<Label>>): Counter<Label>;
+  gauge<Label extends string = never>(config: Own<GaugeConfiguration<Label>>): Gauge<Label>;
+  histogram<Label extends string = never>(config: Own<HistogramConfiguration<Label>>): Histogram<Label>;
+  contentType: string;
+  /** Everything registered, in the Prometheus text format. */
+  render(): Promise<string>;
+}>;
+
+type Own<Configuration> = Omit<Configuration, 'registers'>;
+
+const httpLabels = ['method', 'route', 'status'] as const;
+const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const queryBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+/** A registry of its own, so that two of them in one process (as in tests) do not share figures. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  return {
+    httpRequests: new Counter({
+      name: 'http_requests_total',
+      help: 'Requests answered, by route pattern and status.',
+      labelNames: httpLabels,
+      registers,
+    }),
+    httpRequestDuration: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Time from the request line to the end of the answer.',
+      labelNames: httpLabels,
+      buckets: requestBucketsSeconds,
+      registers,
+    }),
+    dbQueryDuration: new Histogram({
+      name: 'db_query_duration_seconds',
+      help: 'Time that a statement took, with the wait for a connection.',
+      buckets: queryBucketsSeconds,
+      registers,
+    }),
+    kafkaMessagesProduced: new Counter({
+      name: 'kafka_messages_produced_total',
+      help: 'Records that the broker acknowledged.',
+      labelNames: ['topic'],
+      registers,
+    }),
+    kafkaMessagesConsumed: new Counter({
+      name: 'kafka_messages_consumed_total',
+      help: 'Records fetched from the broker.',
+      labelNames: ['topic'],
+      registers,
+    }),
+    staleWrites: new Counter({
+      name: 'redrive_stale_writes_total',
+      help: 'Outcomes dropped because the row had been claimed by somebody else meanwhile.',
+      labelNames: ['slice'],
+      registers,
+    }),
+    counter: (config) => new Counter({ ...config, registers }),
+    gauge: (config) => new Gauge({ ...config, registers }),
+    histogram: (config) => new Histogram({ ...config, registers }),
+    contentType: registry.contentType,
+    render: () => registry.metrics(),
+  };
+}

@@ -1,0 +1,33 @@
+import { createTraceState, isSpanContextValid, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import type { Context, SpanContext } from '@opentelemetry/api';
+
+const MAX_TRACE_STATE_LENGTH = 512;
+
+export type TraceHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * The caller's place in a trace, as W3C Trace Context says it; undefined where the header is absent or broken.
+ * Read here and not by a propagator, so that trace ids reach the logs without an SDK too.
+ */
+export function readTraceContext(headers: TraceHeaders): SpanContext | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== 'string') return undefined;
+  const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(traceparent);
+  const [, version, traceId, spanId, flags, more] = match ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  const isStateUsable = typeof tracestate === 'string' && tracestate.length <= MAX_TRACE_STATE_LENGTH;
+  const spanContext: SpanContext = {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & 1,
+    isRemote: true,
+    ...(isStateUsable ? { traceState: createTraceState(tracestate) } : {}),
+  };
+  return isSpanContextValid(spanContext) ? spanContext : undefined;
+}
+
+/** The context that a span for this request starts in: below the caller's span, or at the root. */
+export function contextOf(parent: SpanContext | undefined): Context {
+  return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+}

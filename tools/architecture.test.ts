@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { checkArchitecture, type ProjectFile, type Rule } from './architecture.ts';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const TREES = ['src', 'tools', 'tests', 'bench', 'examples'] as const;
+
+function readProject(): readonly ProjectFile[] {
+  return TREES.flatMap((tree) =>
+    readdirSync(join(root, tree), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+      .map((entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const text = entry.name.endsWith('.ts') ? readFileSync(path, 'utf8') : '';
+        return { path: relative(root, path).replaceAll(sep, '/'), text };
+      }),
+  );
+}
+
+test('the project keeps its architecture', () => {
+  assert.deepEqual(checkArchitecture(readProject()), []);
+});
+
+test('checking nothing is a violation', () => {
+  assert.deepEqual(
+    checkArchitecture([{ path: 'tools/build.ts', text: '' }]).map(({ rule }) => rule),
+    ['nothing-read'],
+  );
+});
+
+type Case = readonly [path: string, text: string];
+
+const kept: readonly Case[] = [
+  ['src/main.ts', "import './compose.ts'; import './config.ts'; import './cli/serve.ts';"],
+  [
+    'src/compose.ts',
+    "import './dlq/index.ts'; import './saga/index.ts'; import './platform/http/server.ts';",
+  ],
+  [
+    'src/config.ts',
+    "import 'yaml'; import './config/schema.ts'; import './kernel/errors.ts'; process.env.PORT;",
+  ],
+  ['src/config/layer.ts', "import '../kernel/errors.ts'; import 'yaml'; const { env } = process;"],
+  [
+    'src/cli/serve.ts',
+    "import '../config.ts'; import '../compose.ts'; import '../platform/postgres/pool.ts';",
+  ],
+  ['src/kernel/clock.ts', "import 'node:timers/promises'; import './errors.ts';"],
+  ['src/kernel/clock.test.ts', "import 'node:test'; import 'fast-check'; import './clock.ts';"],
+  [
+    'src/platform/http/server.ts',
+    "import '../../kernel/errors.ts'; import '../telemetry/log.ts'; import 'fastify';",
+  ],
+  ['src/sdk/outbox.ts', "import '../kernel/errors.ts'; import '../platform/postgres/sql.ts';"],
+  ['src/notify/group.ts', "import '../platform/postgres/sql.ts';"],
+  [
+    'src/dlq/index.ts',
+    "import './infra/store.ts'; import './adapter/http-routes.ts'; import '../platform/http/x.ts';",
+  ],
+  [
+    'src/dlq/domain/message.ts',
+    "import '../../kernel/backoff.ts'; import './status.ts'; import 'node:crypto';",
+  ],
+  ['src/dlq/usecase/retry-message.ts', "import '../domain/message.ts'; import './ports.ts';"],
+  ['src/dlq/adapter/http-routes.ts', "import '../usecase/ports.ts'; import '../../platform/http/errors.ts';"],
+  [
+    'src/dlq/infra/store.ts',
+    "import '../usecase/ports.ts'; import '../../platform/postgres/sql.ts'; import 'pg';",
+  ],
+  ['src/dlq/infra/migrations/001_create_messages.up.sql', ''],
+  ['src/dlq/infra/store.int.test.ts', "import '../index.ts'; import '../../../tests/support/database.ts';"],
+  ['src/saga/adapter/workflow.ts', "import { parse } from 'yaml';"],
+  ['src/kernel/text.ts', "const said = 'process.env'; // import '../dlq/index.ts' would be wrong here"],
+  ['tools/test.ts', "import '../src/dlq/domain/message.ts'; process.env.CI;"],
+  ['src/kernel/long.ts', '//\n'.repeat(400)],
+];
+
+for (const [path, text] of kept) {
+  test(`allowed: ${path} with ${JSON.stringify(text.slice(0, 90))}`, () => {
+    assert.deepEqual(checkArchitecture([anchor, { path, text }]), []);
+  });
+}
+
+const broken: readonly (readonly [rule: Rule, ...Case])[] = [
+  ['import-direction', 'src/dlq/domain/message.ts', "import '../usecase/ports.ts';"],
+  ['import-direction', 'src/dlq/domain/message.ts', "import '../../platform/postgres/sql.ts';"],
+  ['import-direction', 'src/dlq/domain/message.ts', "import '../index.ts';"],
+  ['import-direction', 'src/dlq/usecase/retry-message.ts', "import '../infra/store.ts';"],
+  ['import-direction', 'src/dlq/usecase/retry-message.ts', "import '../adapter/decoder.ts';"],
+  ['import-direction', 'src/dlq/usecase/retry-message.ts', "import '../../platform/broker/port.ts';"],
+  ['import-direction', 'src/dlq/adapter/http-routes.ts', "import '../infra/store.ts';"],
+  ['import-direction', 'src/dlq/adapter/http-routes.ts', "import '../../platform/postgres/sql.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "import '../adapter/decoder.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "import '../index.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "import '../../config.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "import '../../../tests/support/database.ts';"],
+  ['import-direction', 'src/dlq/index.ts', "import '../outbox/index.ts';"],
+  ['import-direction', 'src/dlq/index.ts', "import '../compose.ts';"],
+  [
+    'import-direction',
+    'src/dlq/infra/store.ts',
+    "import type { Order } from '../../outbox/domain/order.ts';",
+  ],
+  ['import-direction', 'src/dlq/infra/store.ts', "export { add } from '../../outbox/usecase/add.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "export * from '../../jobs/domain/job.ts';"],
+  ['import-direction', 'src/dlq/infra/store.ts', "const jobs = await import('../../jobs/index.ts');"],
+  ['import-direction', 'src/dlq/infra/store.ts', "type Job = import('../../jobs/domain/job.ts').Job;"],
+  ['import-direction', 'src/dlq/domain/message.test.ts', "import '../../outbox/domain/order.ts';"],
+  ['import-direction', 'src/kernel/clock.ts', "import '../platform/http/server.ts';"],
+  ['import-direction', 'src/platform/http/server.ts', "import '../../dlq/domain/message.ts';"],
+  ['import-direction', 'src/platform/http/server.ts', "import '../../config.ts';"],
+  ['import-direction', 'src/notify/group.ts', "import '../outbox/index.ts';"],
+  ['import-direction', 'src/sdk/outbox.ts', "import '../outbox/usecase/add.ts';"],
+  ['import-direction', 'src/config/layer.ts', "import '../platform/postgres/pool.ts';"],
+  ['import-direction', 'src/cli/serve.ts', "import '../dlq/index.ts';"],
+  ['import-direction', 'src/main.ts', "import './dlq/index.ts';"],
+  ['import-direction', 'src/main.ts', "import './platform/postgres/pool.ts';"],
+  ['no-io', 'src/kernel/clock.ts', "import 'node:fs';"],
+  ['no-io', 'src/kernel/clock.ts', "import type { Client } from 'pg';"],
+  ['no-io', 'src/dlq/domain/message.ts', "import { connect } from 'node:net';"],
+  ['environment', 'src/platform/http/server.ts', 'const port = process.env.PORT;'],
+  ['environment', 'src/cli/serve.ts', "const port = process['env'].PORT;"],
+  ['environment', 'src/main.ts', 'const { env, argv } = process;'],
+  ['environment', 'src/main.ts', "import { env } from 'node:process';"],
+  ['yaml', 'src/dlq/adapter/decoder.ts', "import { parse } from 'yaml';"],
+  ['slice-entry', 'src/dlq/shared/x.ts', ''],
+  ['slice-entry', 'src/dlq/routes.ts', ''],
+  ['slice-entry', 'src/dlq/schema.sql', ''],
+  ['unknown-place', 'src/billing/index.ts', ''],
+  ['unknown-place', 'src/globals.ts', ''],
+  ['file-name', 'src/kernel/utils.ts', ''],
+  ['file-name', 'src/kernel/string-helpers.test.ts', ''],
+  ['file-name', 'src/dlq/domain/types.ts', ''],
+  ['file-name', 'tests/support/common.ts', ''],
+  ['file-name', 'src/platform/http/session-manager.ts', ''],
+  ['file-length', 'src/kernel/long.ts', '//\n'.repeat(401)],
+  ['default-export', 'src/kernel/clock.ts', 'export default 1;'],
+  ['default-export', 'src/kernel/clock.ts', 'const clock = 1; export { clock as default };'],
+  ['unreadable', 'src/kernel/clock.ts', 'export const ='],
+];
+
+/** The checker refuses a project without modules, so that every case has one that breaks no rule. */
+const anchor: ProjectFile = { path: 'src/kernel/anchor.ts', text: '' };
+
+for (const [rule, path, text] of broken) {
+  test(`${rule}: ${path} with ${JSON.stringify(text.slice(0, 90))}`, () => {
+    const found = checkArchitecture([anchor, { path, text }]);
+    assert.deepEqual(
+      found.map((violation) => [violation.rule, violation.path]),
+      [[rule, path]],
+    );
+  });
+}

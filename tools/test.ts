@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { glob } from 'node:fs/promises';
+import { startEmbeddedPostgres } from '../src/platform/embedded/embedded-postgres.ts';
+import { makeTemplateDatabase } from '../tests/support/database.ts';
+import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
+
+/**
+ * `npm test`: starts a real PostgreSQL 17 and a real Kafka 4 on free loopback ports, runs every test against
+ * them, and leaves nothing running. `npm test -- src/dlq` runs only the files below a path, or those named.
+ */
+const everything = ['src/**/*.test.ts', 'tools/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'];
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = args.filter((arg) => arg.startsWith('-'));
+  const files = await findFiles(args.filter((arg) => !arg.startsWith('-')));
+  if (files.length === 0) {
+    process.stderr.write('no test file matches\n');
+    return 1;
+  }
+  const env: NodeJS.ProcessEnv = { ...process.env };
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    const needsServers = files.some((file) => !isUnitTest(file));
+    if (needsServers) {
+      stops.push(await providePostgres(env));
+      const kafka = await provideKafka(env);
+      if (kafka === 'missing' && env['CI'] === 'true') return 1;
+      if (kafka !== 'missing') stops.push(kafka);
+    }
+    return await runTests(files, options, env);
+  } finally {
+    for (const stop of stops.toReversed()) await stop();
+  }
+}
+
+function isUnitTest(file: string): boolean {
+  return !file.endsWith('.int.test.ts') && !file.startsWith('tests/');
+}
+
+async function findFiles(paths: readonly string[]): Promise<readonly string[]> {
+  const patterns =
+    paths.length === 0
+      ? everything
+      : paths.map((path) => (path.endsWith('.ts') ? path : `${path.replace(/\/$/, '')}/**/*.test.ts`));
+  const files: string[] = [];
+  for await (const file of glob(patterns)) files.push(file);
+  return files.toSorted();
+}
+
+async function providePostgres(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
+  if (env['TEST_POSTGRES_URL'] !== undefined) {
+    await makeTemplateDatabase(env['TEST_POSTGRES_URL']);
+    return async () => {};
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'redrive-test-'));
+  const postgres = await startEmbeddedPostgres({
+    dataDir: join(folder, 'postgres'),
+    // Tests that kill PostgreSQL start their own, with these on.
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
+  });
+  env['TEST_POSTGRES_URL'] = postgres.url;
+  await makeTemplateDatabase(postgres.url);
+  return async () => {
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+    if (!postgres.folder.startsWith(folder)) await rm(postgres.folder, { recursive: true, force: true });
+  };
+}
+
+async function provideKafka(env: NodeJS.ProcessEnv): Promise<(() => Promise<void>) | 'missing'> {
+  if (env['KAFKA_BROKERS']) return async () => {};
+  const availability = await kafkaAvailability();
+  if (!availability.available) {
+    process.stderr.write(`\n*** THE KAFKA TESTS ARE SKIPPED: ${availability.reason} ***\n\n`);
+    return 'missing';
+  }
+  const kafka = await startKafka();
+  env['KAFKA_BROKERS'] = kafka.brokers;
+  env['TEST_KAFKA_SASL_BROKERS'] = kafka.saslBrokers;
+  return () => kafka.stop();
+}
+
+async function runTests(
+  files: readonly string[],
+  options: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const child = spawn(
+    process.execPath,
+    ['--test', '--test-concurrency=2', '--test-timeout=300000', ...options, ...files],
+    { stdio: 'inherit', env },
+  );
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGINT', forward).on('SIGTERM', forward);
+  return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
+}
