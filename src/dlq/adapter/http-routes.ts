@@ -297,6 +297,9 @@ function addSourceRoutes(app: HttpApp, deps: RouteDeps): void {
   );
 }
 
+/** With its zone: what Date.parse makes of other texts is nobody's intention. */
+const isoTimestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+
 function seekTarget(
   body: Readonly<{
     offset?: number | undefined;
@@ -309,7 +312,7 @@ function seekTarget(
     throw invalid('offset', 'exclusive', 'exactly one of offset, timestamp and earliest is required');
   if (body.offset !== undefined) return { to: 'offset', offset: BigInt(body.offset) };
   if (body.timestamp === undefined) return { to: 'earliest' };
-  const ms = Date.parse(body.timestamp);
+  const ms = isoTimestamp.test(body.timestamp) ? Date.parse(body.timestamp) : Number.NaN;
   if (Number.isNaN(ms) || ms < 0) throw invalid('timestamp', 'format', 'timestamp is not a date in ISO 8601');
   return { to: 'timestamp', timestampMs: BigInt(ms) };
 }

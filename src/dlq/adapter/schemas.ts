@@ -9,36 +9,47 @@ const Timestamp = Type.String({ format: 'date-time', examples: ['2026-02-20T10:3
 const Offset = Type.Integer({ minimum: 0 });
 const StatusSchema = Type.Enum([...statuses]);
 
+/** A misspelt parameter is told, not ignored. */
+const closed = { additionalProperties: false } as const;
+
 /** Kafka's own limit for a topic's name. */
 export const TopicParameter = Type.String({ minLength: 1, maxLength: 249 });
 
 /** Checked by hand, so that a wrong id is refused in the words that clients know. */
 export const IdParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });
 export const TopicParams = Type.Object({ topic: TopicParameter });
-export const TopicListQuery = Type.Object({ ...pageParameters });
-export const MessageListQuery = Type.Object({
-  topic: Type.Optional(TopicParameter),
-  status: Type.Optional(StatusSchema),
-  ...pageParameters,
-});
+export const TopicListQuery = Type.Object({ ...pageParameters }, closed);
+export const MessageListQuery = Type.Object(
+  {
+    topic: Type.Optional(TopicParameter),
+    status: Type.Optional(StatusSchema),
+    ...pageParameters,
+  },
+  closed,
+);
 
 const Reason = Type.String({ minLength: 1, maxLength: 1000, pattern: '\\S' });
-export const OptionalReasonBody = Type.Optional(nullable(Type.Object({ reason: Type.Optional(Reason) })));
-export const ReasonBody = Type.Object({ reason: Reason });
-export const NoBody = Type.Optional(nullable(Type.Object({})));
+export const OptionalReasonBody = Type.Optional(
+  nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)),
+);
+export const ReasonBody = Type.Object({ reason: Reason }, closed);
+export const NoBody = Type.Optional(nullable(Type.Object({}, closed)));
 
 export const SeekParams = Type.Object({
   topic: TopicParameter,
   partition: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
 });
-export const SeekBody = Type.Object({
-  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  timestamp: Type.Optional(
-    Type.String({ maxLength: 64, description: 'ISO 8601: the first record at or after it.' }),
-  ),
-  earliest: Type.Optional(Type.Literal(true)),
-  reason: Reason,
-});
+export const SeekBody = Type.Object(
+  {
+    offset: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    timestamp: Type.Optional(
+      Type.String({ maxLength: 64, description: 'ISO 8601: the first record at or after it.' }),
+    ),
+    earliest: Type.Optional(Type.Literal(true)),
+    reason: Reason,
+  },
+  closed,
+);
 
 export const MessageSchema = Type.Object(
   {

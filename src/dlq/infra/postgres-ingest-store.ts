@@ -36,7 +36,9 @@ export function createPostgresIngestStore(db: Database, worker: Worker, options:
       const rows = await db.query(sql`
         UPDATE dlq.source_partitions p
         SET lost = p.lost + GREATEST(0, ${logStart}::bigint - p.high_offset)
-                     + GREATEST(0, LEAST(${logStart}::bigint, p.backfill_until) - p.next_offset),
+              + CASE WHEN p.next_offset < p.backfill_until
+                  THEN LEAST(${logStart}::bigint, p.backfill_until) - p.next_offset ELSE 0 END,
+            backfill_until = CASE WHEN ${logStart}::bigint < p.backfill_until THEN p.backfill_until END,
             next_offset = ${logStart}::bigint,
             high_offset = GREATEST(p.high_offset, ${logStart}::bigint),
             log_start = ${logStart}::bigint

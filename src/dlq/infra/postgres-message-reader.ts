@@ -123,9 +123,13 @@ const messageColumns: Sql = sql`
 
 const wholePayload: Sql = sql`t.payload::text AS payload_text, false AS is_payload_omitted`;
 
+/** As long as it is when it is shown; the size of the column is what compression has made of it. */
+const payloadBytes: Sql = sql`
+  CASE WHEN t.payload IS NOT NULL THEN COALESCE(octet_length(t.raw_value), octet_length(t.payload::text)) END`;
+
 const listedPayload: Sql = sql`
-  CASE WHEN pg_column_size(t.payload) <= ${listedPayloadBytes} THEN t.payload::text END AS payload_text,
-  COALESCE(pg_column_size(t.payload) > ${listedPayloadBytes}, false) AS is_payload_omitted`;
+  CASE WHEN ${payloadBytes} <= ${listedPayloadBytes} THEN t.payload::text END AS payload_text,
+  COALESCE(${payloadBytes} > ${listedPayloadBytes}, false) AS is_payload_omitted`;
 
 const rawColumns: Sql = sql`
   t.message_key AS key,

@@ -140,15 +140,14 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
           UPDATE dlq.source_partitions
           SET next_offset = ${offset}::bigint,
               first_offset = LEAST(first_offset, ${offset}::bigint),
-              backfill_until = CASE WHEN ${offset}::bigint < first_offset
-                THEN COALESCE(backfill_until, first_offset) ELSE backfill_until END,
+              backfill_until = CASE WHEN ${offset}::bigint < first_offset THEN first_offset END,
               last_seek = jsonb_build_object(
                 'at', clock_timestamp(), 'actor', ${actor}::text, 'reason', ${reason}::text,
                 'from', next_offset::text, 'to', ${String(offset)}::text),
               stopped = false, last_error = NULL, last_error_at = NULL,
               lease_owner = NULL, lease_until = NULL, lease_epoch = nextval('platform.lease_epochs')
           WHERE cluster_id = ${clusterId} AND topic_id = ${topicId} AND partition = ${partition}
-            AND high_offset >= ${offset}::bigint
+            AND high_offset >= ${offset}::bigint AND backfill_until IS NULL
           RETURNING id`);
         await notify(tx, partitionsChannel);
         return rows.length === 1;

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import type { SoloGate } from '../../kernel/solo-gate.ts';
-import { isRetryable, type Status } from '../domain/message.ts';
+import { isRetryable, startAttempt, type Status } from '../domain/message.ts';
 import { messageNotFound } from './find-message.ts';
 import { publishClaimed, type PublishDeps, type Published } from './publish-claimed.ts';
 import type { Message, MessageReader } from './ports.ts';
@@ -73,7 +73,8 @@ async function attemptOnce(
 
 async function lostTheRace(deps: RetryDeps, id: string): Promise<AppError> {
   const now = await deps.reader.find(id);
-  return now === null ? messageNotFound(id) : notRetryable(now);
+  // The winner may not have committed yet: then the message is named as the winner is making it.
+  return now === null ? messageNotFound(id) : notRetryable({ ...now, ...startAttempt(now) });
 }
 
 function answerOf(id: string, status: Status, published: Published | undefined): RetryAnswer {

@@ -25,6 +25,13 @@ export async function seekSource(
   request: SeekRequest,
 ): Promise<Readonly<{ from: bigint; to: bigint; partition: SourcePartition }>> {
   const partition = await findSource(deps.partitions, request);
+  if (partition.backfillUntil !== null && partition.nextOffset < partition.backfillUntil)
+    throw new AppError(
+      'SYS_DLQ_CONFLICT',
+      'conflict',
+      `the partition is still being read up to offset ${partition.backfillUntil} after an earlier seek; ` +
+        `it stands at ${partition.nextOffset}`,
+    );
   const wanted = await resolveTarget(deps.source, partition, request.target);
   const start = partition.logStart ?? 0n;
   const offset = wanted < start ? start : wanted;

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import { sql } from './sql.ts';
+import { createWake, notify, type Wake } from './wake.ts';
+
+let database: TestDatabase;
+let wake: Wake;
+before(async () => {
+  database = await createTestDatabase();
+  wake = createWake(database.db, { listen: true, onError: () => {} });
+  await wake.start();
+  await untilListening();
+});
+after(async () => {
+  await wake.stop(AbortSignal.timeout(5000));
+  await database.drop();
+});
+
+const never = new AbortController().signal;
+
+async function untilListening(): Promise<void> {
+  const isThere = async (): Promise<boolean> => {
+    const rows = await database.db.query(
+      sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
+    );
+    return rows.length > 0 && wake.isListening();
+  };
+  while (!(await isThere()));
+}
+
+test('a notification wakes whoever waits on its channel, and nobody else', async () => {
+  const begin = performance.now();
+  let isOtherAwake = false;
+  const stop = new AbortController();
+  const other = wake.wait('other', 60_000, stop.signal).then(() => void (isOtherAwake = true));
+  const waiting = wake.wait('mine', 60_000, never);
+  await notify(database.db, 'mine');
+  await waiting;
+  assert.ok(performance.now() - begin < 5000);
+  assert.equal(isOtherAwake, false);
+  stop.abort();
+  await other;
+});
+
+test('without a notification the wait ends with the poll interval', async () => {
+  await wake.wait('quiet', 10, never);
+});
+
+test('a listener that lost its connection comes back by itself and looks once', async () => {
+  const woken = wake.wait('mine', 60_000, never);
+  await database.db.query(sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'LISTEN%'`);
+  await woken;
+  await untilListening();
+});

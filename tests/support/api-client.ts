@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+
+/** Talks to a running system over HTTP, and keeps the answer as it was sent. */
+export type Answer<Body = unknown> = Readonly<{
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The parsed body, typed by what the test knows about the route. */
+  body: Body;
+}>;
+
+export type ApiClient = Readonly<{
+  get<Body = unknown>(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer<Body>>;
+  post<Body = unknown>(
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer<Body>>;
+  delete<Body = unknown>(path: string): Promise<Answer<Body>>;
+  /** The path and the body go out byte for byte, without the tidying that URL and JSON would do. */
+  raw(request: RawRequest): Promise<Answer>;
+}>;
+
+export type RawRequest = Readonly<{
+  method: string;
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: string | Buffer;
+}>;
+
+export type ErrorBody = Readonly<{
+  error: Readonly<{
+    code: string;
+    message: string;
+    request_id: string;
+    details: readonly Readonly<{ field: string; reason: string; message: string }>[];
+  }>;
+}>;
+
+export function createApiClient(baseUrl: string): ApiClient {
+  const send = async <Body>(path: string, init: RequestInit): Promise<Answer<Body>> => {
+    const response = await fetch(`${baseUrl}${path}`, init);
+    return answerOf<Body>(response.status, response.headers, await response.text());
+  };
+  return {
+    get: (path, headers = {}) => send(path, { headers }),
+    post: (path, body, headers = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    delete: (path) => send(path, { method: 'DELETE' }),
+    raw: (request) => sendRaw(baseUrl, request),
+  };
+}
+
+function sendRaw(baseUrl: string, { method, path, headers, body }: RawRequest): Promise<Answer> {
+  const { hostname, port } = new URL(baseUrl);
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ hostname, port, method, path, headers: { ...headers } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const entries = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve(answerOf(response.statusCode ?? 0, new Headers(Object.fromEntries(entries)), text));
+      });
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+function answerOf<Body>(status: number, headers: Headers, text: string): Answer<Body> {
+  const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== '';
+  return { status, headers, text, body: (isJson ? JSON.parse(text) : undefined) as Body };
+}
+
+/** An answer in the one form that every error has, with this status and code. */
+export function assertError(answer: Answer, status: number, code?: string): ErrorBody['error'] {
+  assert.equal(answer.status, status, answer.text);
+  const { error } = answer.body as ErrorBody;
+  assert.deepEqual(Object.keys(answer.body as ErrorBody), ['error']);
+  assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id', 'details']);
+  assert.equal(error.request_id, answer.headers.get('x-request-id'));
+  assert.match(error.code, /^SYS_[A-Z]+_[A-Z_]+$/);
+  if (code !== undefined) assert.equal(error.code, code);
+  for (const detail of error.details) assert.deepEqual(Object.keys(detail), ['field', 'reason', 'message']);
+  return error;
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { sql } from '../../src/platform/postgres/sql.ts';
+
+/** A message as the REST API shows it; the fields that tests look at. */
+export type MessageView = Readonly<{
+  id: string;
+  original_topic: string;
+  error_message: string;
+  retry_count: number;
+  max_retries: number;
+  payload: unknown;
+  status: 'PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD';
+  created_at: string;
+  updated_at: string;
+  last_retry_at: string | null;
+  source_topic: string | null;
+  source_partition: number | null;
+  source_offset: number | null;
+  key: string | null;
+  key_base64?: string;
+  error_class: string | null;
+  dialect: string | null;
+  unroutable: boolean;
+  attempt_no: number;
+  parent_id: string | null;
+  resolution: string | null;
+  archived: boolean;
+  payload_omitted?: true;
+}>;
+
+export type ListView = Readonly<{
+  messages: readonly MessageView[];
+  pagination: Readonly<{
+    total_count: number;
+    page: number;
+    page_size: number;
+    has_next: boolean;
+    next_cursor?: string | null;
+  }>;
+}>;
+
+export type HistoryView = Readonly<{
+  history: readonly Readonly<{
+    event: string;
+    actor: string;
+    reason: string | null;
+    status_from: string | null;
+    status_to: string | null;
+    retry_count: number;
+    attempt_no: number;
+    topic: string | null;
+    partition: number | null;
+    offset: number | null;
+    detail: string | null;
+  }>[];
+}>;
+
+export type StoredMessage = Readonly<{
+  id?: string;
+  topic?: string;
+  error?: string;
+  status?: MessageView['status'];
+  retryCount?: number;
+  maxRetries?: number;
+  payload?: unknown;
+  createdAt?: string;
+}>;
+
+/** Inserts the columns that a message has always had, as another program would; returns its id. */
+export async function storeMessage(db: Database, message: StoredMessage = {}): Promise<string> {
+  const { id = randomUUID(), topic = 'orders.events.v1', createdAt = null } = message;
+  const { status = 'PENDING', retryCount = 0, maxRetries = 3, error = 'processing failed' } = message;
+  const payload = JSON.stringify(message.payload ?? { order_id: '123' });
+  await db.query(sql`
+    INSERT INTO dlq.dlq_messages
+      (id, original_topic, error_message, retry_count, max_retries, payload, status, created_at, updated_at)
+    VALUES (${id}, ${topic}, ${error}, ${retryCount}, ${maxRetries}, ${payload}::jsonb, ${status},
+            COALESCE(${createdAt}::timestamptz, clock_timestamp()),
+            COALESCE(${createdAt}::timestamptz, clock_timestamp()))`);
+  return id;
+}
+
+/** Moves every RESOLVED and DEAD message to the archive, whatever its age. */
+export async function archiveEverything(db: Database): Promise<void> {
+  await db.call(sql`CALL dlq.archive_old_dlq_messages(-1)`);
+}
