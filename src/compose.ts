@@ -19,6 +19,7 @@ import { createDatabase, type Database, type DatabaseTarget } from './platform/p
 import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
 import { createReplica } from './platform/postgres/replicas.ts';
 import { sql } from './platform/postgres/sql.ts';
+import { isOutage } from './platform/postgres/sqlstate.ts';
 import { createWake } from './platform/postgres/wake.ts';
 import type { Worker } from './platform/postgres/work.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
@@ -32,6 +33,9 @@ export type System = Readonly<{
   logger: Logger;
   stop(): Promise<void>;
 }>;
+
+/** What the command line does without a running system. */
+export { compileTopicGlobs, createPostgresArchiveStore as createDlqArchive } from './dlq/index.ts';
 
 /** In the order in which they are applied. */
 export const migrationSources: readonly MigrationSource[] = [
@@ -118,6 +122,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     logger,
     metrics,
     limits: { bodyBytes: config.server.bodyLimitBytes },
+    isOutage,
     checks: [databaseCheck(db), ...dlq.checks],
   });
 

@@ -45,6 +45,8 @@ export type AppOptions = Readonly<{
   tracer: Tracer;
   version: string;
   trustProxy: boolean | string;
+  /** Whether an error only says that something this process needs is away: 503 instead of 500. */
+  isOutage: (error: unknown) => boolean;
   /** From here on every answer asks its client to leave. */
   stopping: AbortSignal;
 }>;
@@ -57,7 +59,7 @@ class FaultsOnly extends LogController {
 
 /** Fastify with the rules that hold for every route, whoever adds it. */
 export function createApp(options: AppOptions): HttpApp {
-  const { limits, logger, metrics, tracer } = options;
+  const { limits, logger, metrics, tracer, isOutage } = options;
   const telemetry = createRequestTelemetry(metrics, tracer);
   const app: HttpApp = fastify({
     loggerInstance: logger,
@@ -80,7 +82,7 @@ export function createApp(options: AppOptions): HttpApp {
     // Fastify's own would answer in its form; ours listens on the server itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error, request, reply) => {
-      telemetry.observe(request, reply, () => sendError(error, request, reply));
+      telemetry.observe(request, reply, () => sendError(error, { request, reply, isOutage }));
     },
   }).withTypeProvider<TypeBoxProvider>();
 
@@ -90,7 +92,7 @@ export function createApp(options: AppOptions): HttpApp {
   app.setValidatorCompiler(validateInput);
   app.setSerializerCompiler(() => stringifyWithRaw);
   app.setReplySerializer(stringifyWithRaw);
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, isOutage }));
   acceptJsonBodies(app);
   addHooks(app, telemetry, options.stopping);
   refuseUnknown(app);
@@ -122,6 +124,10 @@ function protocolFaultOf({ raw, headers }: FastifyRequest): HttpFault | undefine
   if (raw.httpVersion === '1.1' && headers.host === undefined) {
     return new HttpFault(400, 'the request has no host header');
   }
+  // A page of another site can make a browser post to a server on loopback, where nobody is asked to log in.
+  if (headers['sec-fetch-site'] === 'cross-site' && raw.method !== 'GET' && raw.method !== 'HEAD') {
+    return new HttpFault(403, 'requests from pages of other sites are not accepted');
+  }
   return undefined;
 }
 
@@ -139,9 +145,11 @@ function refuseUnknown(app: HttpApp): void {
   });
 }
 
-function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+type Failed = Readonly<{ request: FastifyRequest; reply: FastifyReply; isOutage: (error: unknown) => boolean }>;
+
+function sendError(error: unknown, { request, reply, isOutage }: Failed): void {
   const slice = request.routeOptions.config.slice ?? HTTP_SLICE;
-  const { status, headers, body } = errorAnswer(error, slice, request.id);
+  const { status, headers, body } = errorAnswer(isOutage(error) ? outage : error, slice, request.id);
   if (status >= 500) {
     request.log[status === 500 ? 'error' : 'warn']({ err: error, code: body.error.code }, 'request failed');
   }
@@ -151,3 +159,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(body));
 }
+
+const outage = new HttpFault(503, 'the database does not answer in time; try again', {
+  headers: { 'retry-after': '1' },
+});

@@ -28,6 +28,8 @@ export type HttpServerOptions = ListenOptions &
     limits?: Partial<HttpLimits>;
     tracer?: Tracer;
     clock?: Clock;
+    /** Whether an error only says that something this process needs is away: 503 instead of 500. */
+    isOutage?: (error: unknown) => boolean;
     /** Whose `x-forwarded-*` headers to believe, as Fastify takes it. */
     trustProxy?: boolean | string;
   }>;
@@ -46,11 +48,20 @@ export type HttpServer = Service &
   }>;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { metrics, logger, version, trustProxy = false } = options;
+  const { metrics, logger, version, trustProxy = false, isOutage = () => false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
-  const app = createApp({ limits, logger, metrics, tracer, version, trustProxy, stopping: stop.signal });
+  const app = createApp({
+    limits,
+    logger,
+    metrics,
+    tracer,
+    version,
+    trustProxy,
+    isOutage,
+    stopping: stop.signal,
+  });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });
   app.register(async (scope: HttpApp) => addProcessRoutes(scope, { metrics, readiness }));
 
@@ -94,7 +105,7 @@ async function closeWithin(app: HttpApp, deadline: AbortSignal): Promise<void> {
     cutting = setInterval(() => app.server.closeAllConnections(), CUT_EVERY_MS);
   };
   if (deadline.aborted) cut();
-  
+  else deadline.addEventListener('abort', cut, { once: true });
   try {
     await app.close();
   } finally {

@@ -34,6 +34,11 @@ export function troubleOf(error: unknown): Trouble {
   return 'other';
 }
 
+/** The database is away, overloaded or slower than the statement timeout (57014): not the caller's fault. */
+export function isOutage(error: unknown): boolean {
+  return troubleOf(error) === 'again' || codeOf(error) === '57014';
+}
+
 /** The driver has no codes for the ends of a connection that it notices itself, only texts. */
 function isLostConnection(error: unknown): boolean {
   return (
