@@ -30,6 +30,9 @@ import { createPostgresRetryStore } from './infra/postgres-retry-store.ts';
 import { archiveOnSchedule } from './infra/scheduled-archive.ts';
 import { createPartitionReader, type PartitionReader } from './usecase/partition-reader.ts';
 
+/** For whoever works on the slice's topics or tables without running it. */
+export { compileTopicGlobs, createPostgresArchiveStore };
+
 export type DlqOptions = Readonly<{
   maxRetries: number;
   retryLeaseMs: number;

@@ -44,6 +44,17 @@ test('a cursor that we did not make is refused', () => {
   for (const text of forged) assert.equal(decodeCursor(text), null, text);
 });
 
+test('a cursor has one spelling', () => {
+  const cursor = encodeCursor([createdAt, id]);
+  const bytes = Buffer.from(cursor, 'base64url');
+  const respelled = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    .split('')
+    .map((last) => cursor.slice(0, -1) + last)
+    .filter((text) => text !== cursor && Buffer.from(text, 'base64url').equals(bytes));
+  assert.ok(respelled.length > 0);
+  for (const text of respelled) assert.equal(decodeCursor(text), null);
+});
+
 test('text in a cursor is bounded and fit for PostgreSQL', () => {
   for (const text of ['a'.repeat(256), 'nul\0', '\ud800']) {
     assert.equal(decodeCursor(encodeJson([1, text]), ['text']), null);

@@ -61,13 +61,17 @@ export function startJava(
   const child = spawn('java', [...flags, ...args], { stdio: ['ignore', log, log] });
   closeSync(log);
   const guarded = [String(child.pid), files.removeAfterwards ?? ''];
-  const guard = spawn('sh', ['-c', guardScript, 'guard', ...guarded], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const guard = spawn('sh', ['-c', guardScript, 'guard', ...guarded], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);
-  const exited = once(child, 'exit').then(() => {
+  const untilExit = async (): Promise<void> => {
+    await once(child, 'exit');
     process.off('exit', endWithUs);
     guard.kill('SIGKILL');
-  });
+  };
+  const exited = untilExit();
   for (const started of [child, guard]) started.unref();
   return {
     process: child,

@@ -34,7 +34,8 @@ const libsDir = (): string => join(cacheDir(), 'libs');
 export async function kafkaAvailability(): Promise<KafkaAvailability> {
   const java = await javaMajorVersion();
   if (java === undefined) return { available: false, reason: 'java is not installed' };
-  if (java < oldestJava) return { available: false, reason: `java ${oldestJava} or newer is needed, found ${java}` };
+  if (java < oldestJava)
+    return { available: false, reason: `java ${oldestJava} or newer is needed, found ${java}` };
   if (existsSync(libsDir())) return { available: true };
   try {
     await run('mvn', ['-v']);

@@ -25,13 +25,19 @@ async function isOpen(port: number): Promise<boolean> {
   }
 }
 
-test('Kafka ends with the process that started it, even when that is killed', { skip: await whyNoKafka() }, async () => {
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [brokers] = (await once(createInterface(parent.stdout), 'line')) as [string];
-  const port = Number(brokers.split(':')[1]);
-  assert.equal(await isOpen(port), true);
-  parent.kill('SIGKILL');
-  const giveUpAt = performance.now() + 10_000;
-  while ((await isOpen(port)) && performance.now() < giveUpAt) await wait(50);
-  assert.equal(await isOpen(port), false);
-});
+test(
+  'Kafka ends with the process that started it, even when that is killed',
+  { skip: await whyNoKafka() },
+  async () => {
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [brokers] = (await once(createInterface(parent.stdout), 'line')) as [string];
+    const port = Number(brokers.split(':')[1]);
+    assert.equal(await isOpen(port), true);
+    parent.kill('SIGKILL');
+    const giveUpAt = performance.now() + 10_000;
+    while ((await isOpen(port)) && performance.now() < giveUpAt) await wait(50);
+    assert.equal(await isOpen(port), false);
+  },
+);

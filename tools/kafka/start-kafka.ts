@@ -33,7 +33,11 @@ export type RunningKafka = Readonly<{
 const readyTimeoutMs = 60_000;
 
 /** Runs Kafka's own tools against a broker that somebody else started. */
-export async function javaTool(program: string, args: readonly string[], stdin?: string): Promise<JavaResult> {
+export async function javaTool(
+  program: string,
+  args: readonly string[],
+  stdin?: string,
+): Promise<JavaResult> {
   return runJava(await fetchKafkaJars(), program, args, stdin);
 }
 
@@ -122,7 +126,9 @@ async function freePorts(): Promise<KafkaPorts> {
       return server;
     }),
   );
-  const [plaintext = 0, sasl = 0, controller = 0] = servers.map((server) => (server.address() as AddressInfo).port);
+  const [plaintext = 0, sasl = 0, controller = 0] = servers.map(
+    (server) => (server.address() as AddressInfo).port,
+  );
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return { plaintext, sasl, controller };
 }

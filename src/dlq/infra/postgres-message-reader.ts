@@ -100,17 +100,22 @@ async function countMatching(db: Queryable, filter: MessageFilter): Promise<Coun
   return { total: Math.max(await estimate(db, filter), count), isEstimate: true };
 }
 
-/** The running counts know the original topics exactly; rows found by their source topic are added. */
-async function estimate(db: Queryable, filter: MessageFilter): Promise<number> {
-  const isWanted = (topic: Sql): Sql =>
-    filter.topic === undefined ? sql`true` : sql`${topic} = ${filter.topic}`;
-  const hasStatus = filter.status === undefined ? sql`true` : sql`status = ${filter.status}`;
+/**
+ * From the running counts. They are kept by original topic; for a dead-letter topic those count whose messages
+ * a look at its oldest rows finds, which is right unless an original topic has several dead-letter topics.
+ */
+async function estimate(db: Queryable, { topic, status }: MessageFilter): Promise<number> {
+  const ofTopic =
+    topic === undefined
+      ? sql`true`
+      : sql`original_topic IN (
+          SELECT ${topic} UNION SELECT original_topic FROM (
+            SELECT t.original_topic FROM dlq.dlq_messages t WHERE t.source_topic = ${topic}
+            ORDER BY t.status, t.created_at, t.id LIMIT 1000
+          ) AS sampled)`;
   const rows = await db.query<{ count: bigint }>(sql`
     SELECT COALESCE(sum(messages), 0)::bigint AS count FROM dlq.topic_counts
-    WHERE ${hasStatus} AND (${isWanted(sql`original_topic`)} OR original_topic IN (
-      SELECT DISTINCT original_topic FROM (
-        SELECT original_topic FROM dlq.dlq_messages WHERE ${isWanted(sql`source_topic`)} LIMIT 1000
-      ) AS sampled))`);
+    WHERE ${ofTopic} AND ${status === undefined ? sql`true` : sql`status = ${status}`}`);
   return Number(rows[0]?.count ?? 0n);
 }
 

@@ -53,30 +53,50 @@ async function retryStream(deps: RetryAllDeps, tally: Tally, stream: Stream): Pr
 
 const hintResetMs = 1000;
 
+/** Never more than two batches are claimed: the one being published and the next. */
 async function retryTogether(deps: RetryAllDeps, tally: Tally, stream: Stream): Promise<void> {
   const hint = createHint(deps);
-  let previous: Promise<void> = Promise.resolve();
-  for (let more = true; more && mayGoOn(deps, tally);) {
-    const claimed = Promise.withResolvers<boolean>();
-    const before = previous;
-    const run = deps.gate.together(async () => {
+  let current = openBatch(deps, tally, { stream, hint, turn: Promise.resolve() });
+  while ((await current.claimed) && mayGoOn(deps, tally)) {
+    const next = openBatch(deps, tally, { stream, hint, turn: current.done });
+    await current.done;
+    current = next;
+  }
+  await current.done;
+}
+
+type OpenBatch = Readonly<{
+  /** Whether it is worth claiming another one after it. */
+  claimed: Promise<boolean>;
+  /** Settled, or given back. */
+  done: Promise<void>;
+}>;
+
+/** Claims a batch at once, and publishes it when its turn has come. */
+function openBatch(
+  deps: RetryAllDeps,
+  tally: Tally,
+  { stream, hint, turn }: Readonly<{ stream: Stream; hint: Hint; turn: Promise<void> }>,
+): OpenBatch {
+  const claimed = Promise.withResolvers<boolean>();
+  const done = deps.gate.together(async () => {
+    try {
       const after = hint.value();
       const batch = await deps.store.claimMany({ ...stream, limit: deps.batchSize, alone: false, after });
       hint.advance(batch.last);
       claimed.resolve(batch.messages.length > 0 || after !== null);
       // If the batch before has failed, the call is over and this one is given back.
-      await before.catch(() => {});
+      await turn.catch(() => {});
       await finishBatch(deps, tally, batch, stream.actor);
-    });
-    run.catch((error: unknown) => {
+    } catch (error) {
       tally.ended ??= messageOf(error);
-      claimed.reject(error);
-    });
-    previous = Promise.all([before, run]).then(() => {});
-    previous.catch(() => {});
-    more = await claimed.promise;
-  }
-  await previous;
+      claimed.resolve(false);
+      throw error;
+    }
+  });
+  // Whoever awaits it gets the failure; until then it must not count as unhandled.
+  done.catch(() => {});
+  return { claimed: claimed.promise, done };
 }
 
 /** One at a time, with nothing else of this slice under way in the process. */
@@ -143,15 +163,14 @@ async function settleChunk(
   await deps.store.settle(chunk.lease, outcomes, actor);
 }
 
+type Hint = Readonly<{ value(): Keyset | null; advance(last: Keyset | null): void }>;
+
 /**
  * Where the next scan begins. Under a long-running transaction elsewhere the index keeps entries of rows that
  * are done; beginning behind them keeps the claim fast. It goes back to the start every second, because a row
  * that somebody had locked in passing may be free again.
  */
-function createHint(deps: RetryAllDeps): Readonly<{
-  value(): Keyset | null;
-  advance(last: Keyset | null): void;
-}> {
+function createHint(deps: RetryAllDeps): Hint {
   let keyset: Keyset | null = null;
   let resetAtMs = deps.clock.monotonicMs() + hintResetMs;
   return {

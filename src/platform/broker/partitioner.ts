@@ -21,4 +21,5 @@ export function murmur2(key: Buffer): number {
 }
 
 /** The partition in which the Java client puts a record with this key: a key keeps its place, whoever writes it. */
-export const partitionOfKey = (key: Buffer, partitions: number): number => (murmur2(key) & 0x7fffffff) % partitions;
+export const partitionOfKey = (key: Buffer, partitions: number): number =>
+  (murmur2(key) & 0x7fffffff) % partitions;

@@ -69,7 +69,8 @@ DROP INDEX IF EXISTS dlq.idx_dlq_messages_original_topic;
 DROP INDEX IF EXISTS dlq.idx_dlq_messages_status;
 DROP INDEX IF EXISTS dlq.idx_dlq_messages_created_at;
 CREATE INDEX idx_dlq_messages_original_topic ON dlq.dlq_messages (original_topic, status, created_at, id);
-CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages (source_topic, status, created_at, id);
+CREATE INDEX idx_dlq_messages_source_topic
+    ON dlq.dlq_messages (source_topic, status, created_at, id) INCLUDE (original_topic);
 CREATE INDEX idx_dlq_messages_status ON dlq.dlq_messages (status, created_at, id);
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages (created_at, id);
 

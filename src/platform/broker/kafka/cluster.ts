@@ -92,7 +92,8 @@ export function createCluster(
     askAny,
     askNode: async ({ node, purpose }, deadline, what, question) => {
       const endpoint = nodes.get(node);
-      if (!endpoint) throw new AppError('SYS_BROKER_UNAVAILABLE', 'unavailable', `broker node ${node} is unknown`);
+      if (!endpoint)
+        throw new AppError('SYS_BROKER_UNAVAILABLE', 'unavailable', `broker node ${node} is unknown`);
       return connections[purpose].ask(endpoint, deadline, what, question);
     },
     describe,

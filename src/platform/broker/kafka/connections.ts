@@ -1,16 +1,14 @@
-import {
-  apiVersionsV3,
-  Connection,
-  ConnectionStatuses,
-  type ConnectionOptions,
-} from '@platformatic/kafka';
+import { apiVersionsV3, Connection, ConnectionStatuses, type ConnectionOptions } from '@platformatic/kafka';
 import { AppError } from '../../../kernel/errors.ts';
 import { within, type Deadline } from './deadline.ts';
 
 export type Endpoint = Readonly<{ host: string; port: number }>;
 
 /** An open connection, and what the broker behind it can do. */
-export type Link = Readonly<{ connection: Connection; apis: ReadonlyMap<number, apiVersionsV3.ApiVersionsResponseApi> }>;
+export type Link = Readonly<{
+  connection: Connection;
+  apis: ReadonlyMap<number, apiVersionsV3.ApiVersionsResponseApi>;
+}>;
 
 /** One connection per broker, made when it is needed and made again after it was lost. */
 export type Connections = Readonly<{

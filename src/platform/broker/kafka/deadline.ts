@@ -21,35 +21,21 @@ export const hasPassed = (deadline: Deadline): boolean =>
  * Waits for the work, but not beyond the deadline. The work itself goes on; whoever can end it does so in its
  * own way. Rejects with the signal's reason, or with SYS_BROKER_TIMEOUT.
  */
-export function within<T>(deadline: Deadline, what: string, work: Promise<T>): Promise<T> {
+export async function within<T>(deadline: Deadline, what: string, work: Promise<T>): Promise<T> {
   const { signal } = deadline;
-  return new Promise<T>((resolve, reject) => {
-    const leave = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-    const onAbort = (): void => {
-      leave();
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(
-      () => {
-        leave();
-        reject(new AppError('SYS_BROKER_TIMEOUT', 'unavailable', `the broker did not answer in time: ${what}`));
-      },
-      Math.max(0, deadline.atMs - performance.now()),
+  const gaveUp = Promise.withResolvers<never>();
+  const onAbort = (): void => gaveUp.reject(signal?.reason);
+  const onTimeout = (): void =>
+    gaveUp.reject(
+      new AppError('SYS_BROKER_TIMEOUT', 'unavailable', `the broker did not answer in time: ${what}`),
     );
-    work.then(
-      (value) => {
-        leave();
-        resolve(value);
-      },
-      (error: unknown) => {
-        leave();
-        reject(error as Error);
-      },
-    );
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
-  });
+  const timer = setTimeout(onTimeout, Math.max(0, deadline.atMs - performance.now()));
+  if (signal?.aborted) onAbort();
+  else signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([gaveUp.promise, work]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
 }

@@ -1,10 +1,4 @@
-import {
-  fetchV13,
-  fetchV14,
-  fetchV15,
-  fetchV16,
-  fetchV17,
-} from '@platformatic/kafka';
+import { fetchV13, fetchV14, fetchV15, fetchV16, fetchV17 } from '@platformatic/kafka';
 import type { FetchErrorKind, FetchFailure, FetchLimits, FetchResult, Position } from '../port.ts';
 import { offered } from './api-version.ts';
 import type { Cluster, TopicView } from './cluster.ts';
@@ -61,7 +55,8 @@ export async function fetchRecords(
       }
     }),
   );
-  if (failures.length > 0 && failures.length === byNode.size && answers.length === 0) throw toAppError(failures[0]);
+  if (failures.length > 0 && failures.length === byNode.size && answers.length === 0)
+    throw toAppError(failures[0]);
   const results: FetchResult[] = [];
   for (const { index, result } of [...answers, ...fetched.flat()]) results[index] = result;
   return results;
@@ -77,7 +72,11 @@ async function place(
   let topics = await cluster.topics(names, deadline);
   const doubtful = positions.filter((position) => typeof leaderOf(topics, position) === 'string');
   if (doubtful.length > 0) {
-    const fresh = await cluster.topics(doubtful.map(({ topic }) => topic), deadline, 0);
+    const fresh = await cluster.topics(
+      doubtful.map(({ topic }) => topic),
+      deadline,
+      0,
+    );
     topics = new Map([...topics, ...fresh]);
   }
   const placed: Placed[] = [];
@@ -110,15 +109,21 @@ function leaderOf(topics: ReadonlyMap<string, TopicView>, position: Position): n
   return node < 0 ? 'LEADER_NOT_AVAILABLE' : node;
 }
 
-async function fetchFromNode(cluster: Cluster, fetch: NodeFetch, deadline: Deadline): Promise<readonly Answer[]> {
+async function fetchFromNode(
+  cluster: Cluster,
+  fetch: NodeFetch,
+  deadline: Deadline,
+): Promise<readonly Answer[]> {
   const { placed } = fetch;
   let response: FetchResponse;
   try {
     response = await ask(cluster, fetch, deadline);
   } catch (error) {
+    deadline.signal?.throwIfAborted();
     if (isConnectionTrouble(error)) throw error;
     const [first, ...others] = placed;
-    if (first && others.length === 0) return [{ index: first.index, result: unreadable(first.position, error) }];
+    if (first && others.length === 0)
+      return [{ index: first.index, result: unreadable(first.position, error) }];
     // One partition's bytes cannot be read: asked alone, the others are not held up by it.
     const alone = placed.map((one) => fetchFromNode(cluster, { ...fetch, placed: [one] }, deadline));
     return (await Promise.all(alone)).flat();
@@ -129,12 +134,19 @@ async function fetchFromNode(cluster: Cluster, fetch: NodeFetch, deadline: Deadl
     for (const partition of found) partitions.set(`${topicId}:${partition.partitionIndex}`, partition);
   const results = placed.map(({ index, position }) => {
     const partition = partitions.get(`${position.topicId}:${position.partition}`);
-    return { index, result: partition ? toResult(position, partition) : failed(position, 'UNKNOWN_SERVER_ERROR') };
+    return {
+      index,
+      result: partition ? toResult(position, partition) : failed(position, 'UNKNOWN_SERVER_ERROR'),
+    };
   });
   return explain(cluster, { ...fetch, results }, deadline);
 }
 
-function ask(cluster: Cluster, { node, placed, limits }: NodeFetch, deadline: Deadline): Promise<FetchResponse> {
+function ask(
+  cluster: Cluster,
+  { node, placed, limits }: NodeFetch,
+  deadline: Deadline,
+): Promise<FetchResponse> {
   const byTopic = Map.groupBy(placed, ({ position }) => position.topicId);
   const topics = [...byTopic].map(([topicId, group]) => ({
     topicId,
@@ -216,7 +228,11 @@ async function withRange(
   return { ...failure, error: { ...failure.error, start: start.offset, end: end.offset } };
 }
 
-async function reallyGone(cluster: Cluster, failure: FetchFailure, deadline: Deadline): Promise<FetchFailure> {
+async function reallyGone(
+  cluster: Cluster,
+  failure: FetchFailure,
+  deadline: Deadline,
+): Promise<FetchFailure> {
   const { topics } = await cluster.describe([failure.topic], deadline);
   const node = leaderOf(topics, { ...failure, offset: 0n });
   return typeof node === 'number' ? withKind(failure, 'moved') : failed(failure, node);
@@ -236,7 +252,10 @@ const unreadable = (position: Position, error: unknown): FetchFailure =>
 const failed = (where: Omit<Position, 'offset'>, code: string): FetchFailure =>
   failure(where, { kind: fetchErrorKind(code), code, message: protocolMessage(code) });
 
-const withKind = (of: FetchFailure, kind: FetchErrorKind): FetchFailure => ({ ...of, error: { ...of.error, kind } });
+const withKind = (of: FetchFailure, kind: FetchErrorKind): FetchFailure => ({
+  ...of,
+  error: { ...of.error, kind },
+});
 
 const failure = (
   { topic, topicId, partition }: Omit<Position, 'offset'>,

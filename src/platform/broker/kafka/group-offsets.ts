@@ -18,12 +18,12 @@ import { protocolCode, protocolMessage, responseOf, toAppError } from './kafka-e
 import { partitionKey } from './list-offsets.ts';
 
 /** The coordinator moves, loads or is being made: these pass by themselves. */
-const passing: readonly string[] = [
+const passing: ReadonlySet<string> = new Set([
   'COORDINATOR_LOAD_IN_PROGRESS',
   'COORDINATOR_NOT_AVAILABLE',
   'NOT_COORDINATOR',
   'UNSTABLE_OFFSET_COMMIT',
-];
+]);
 
 const retryDelayMs = 150;
 const groupKind = 0;
@@ -69,7 +69,10 @@ export async function mirrorPositions(
   positions: readonly MirroredPosition[],
   deadline: Deadline,
 ): Promise<void> {
-  const known = await cluster.topics(positions.map(({ topic }) => topic), deadline);
+  const known = await cluster.topics(
+    positions.map(({ topic }) => topic),
+    deadline,
+  );
   const present = positions.filter(({ topic, topicId }) => known.get(topic)?.topicId === topicId);
   if (present.length === 0) return;
   const topics = [...Map.groupBy(present, ({ topic }) => topic)].map(([name, rows]) => ({
@@ -126,11 +129,15 @@ class PassingError extends Error {}
 
 function check(errorCode: number, group: string): void {
   const code = protocolCode(errorCode);
-  if (passing.includes(code)) throw new PassingError(code);
+  if (passing.has(code)) throw new PassingError(code);
   if (errorCode !== 0) throw groupError(code, group);
 }
 
 const groupError = (code: string, group: string): AppError =>
-  new AppError('SYS_BROKER_GROUP_FAILED', 'unavailable', `${code} for group ${group}: ${protocolMessage(code)}`);
+  new AppError(
+    'SYS_BROKER_GROUP_FAILED',
+    'unavailable',
+    `${code} for group ${group}: ${protocolMessage(code)}`,
+  );
 
 const refOf = ({ topic, topicId, partition }: PartitionRef): PartitionRef => ({ topic, topicId, partition });

@@ -4,7 +4,15 @@ import { after, before, describe, it } from 'node:test';
 import { addPartitionsToTxnV3, Connection, endTxnV3, initProducerIdV4 } from '@platformatic/kafka';
 import { runJavaScript } from '../../../../tools/kafka/java-script.ts';
 import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/kafka/kafka-for-tests.ts';
-import { batchOf, limits, newTopic, partitionsOf, positionAt, readAll, record } from '../conformance.ts';
+import {
+  batchOf,
+  limits,
+  newTopic,
+  partitionsOf,
+  positionAt,
+  readAll,
+  record,
+} from '../conformance/fixtures.ts';
 import { partitionOfKey } from '../partitioner.ts';
 import type { Broker, FetchLimits } from '../port.ts';
 import { createKafkaBroker } from './kafka-broker.ts';
@@ -39,9 +47,10 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
     assert.ok(info);
     const seen: string[][] = [];
     let notRecords = 0n;
-    for (let offset = info.start; offset < info.end; ) {
+    for (let offset = info.start; offset < info.end;) {
       const batch = batchOf((await broker.fetch([positionAt(info, offset)], size))[0]);
-      for (const { offset: at, value } of batch.records) seen.push(['0', String(at), value?.toString('base64') ?? '-']);
+      for (const { offset: at, value } of batch.records)
+        seen.push(['0', String(at), value?.toString('base64') ?? '-']);
       notRecords += batch.notRecords;
       offset = batch.nextOffset;
     }
@@ -51,23 +60,50 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
   it('sees the transactions that the Java read-committed consumer sees', async () => {
     const topic = await topicWith(1);
     const [a, b, open] = [randomUUID(), randomUUID(), randomUUID()];
-    const send = (id: string, count: number, size = 20) => ['send', id, topic, 0, count, size];
-    await runJavaScript(kafka.brokers, [
-      send('plain', 2),
-      ...[['begin', a], send(a, 3), ['abort', a]],
-      ...[['begin', a], send(a, 2), ['commit', a]],
-    ]);
+    const script = (...lines: readonly string[]) =>
+      lines.map((line) => line.replaceAll('TOPIC', topic).split(' '));
+    const aborted = [`begin ${a}`, `send ${a} TOPIC 0 3 20`, `abort ${a}`];
+    await runJavaScript(
+      kafka.brokers,
+      script('send plain TOPIC 0 2 20', ...aborted, `begin ${a}`, `send ${a} TOPIC 0 2 20`, `commit ${a}`),
+    );
     await abortWithoutRecords(kafka.brokers, a, topic);
-    const seenByJava = await runJavaScript(kafka.brokers, [
-      ...[['begin', a], send(a, 2), ['commit', a]],
-      ...[['begin', a], send(a, 1), ['abort', a], ['begin', a], send(a, 1), ['abort', a]],
-      ...[['begin', a], ['begin', b], send(a, 2), send(b, 2), send('plain', 1), send(a, 1)],
-      ...[['abort', a], send(b, 1), ['commit', b], ['begin', a], send(a, 1), ['commit', a]],
-      ...[['begin', b], send(b, 300, 5000), send('plain', 1), ['abort', b], send('plain', 1)],
-      // Left open: nobody who reads committed records gets beyond its first one.
-      ...[['begin', open], send(open, 1), send('plain', 3)],
-      ['consume', topic],
-    ]);
+    const seenByJava = await runJavaScript(
+      kafka.brokers,
+      script(
+        `begin ${a}`,
+        `send ${a} TOPIC 0 2 20`,
+        `commit ${a}`,
+        `begin ${a}`,
+        `send ${a} TOPIC 0 1 20`,
+        `abort ${a}`,
+        `begin ${a}`,
+        `send ${a} TOPIC 0 1 20`,
+        `abort ${a}`,
+        `begin ${a}`,
+        `begin ${b}`,
+        `send ${a} TOPIC 0 2 20`,
+        `send ${b} TOPIC 0 2 20`,
+        'send plain TOPIC 0 1 20',
+        `send ${a} TOPIC 0 1 20`,
+        `abort ${a}`,
+        `send ${b} TOPIC 0 1 20`,
+        `commit ${b}`,
+        `begin ${a}`,
+        `send ${a} TOPIC 0 1 20`,
+        `commit ${a}`,
+        `begin ${b}`,
+        `send ${b} TOPIC 0 300 5000`,
+        'send plain TOPIC 0 1 20',
+        `abort ${b}`,
+        'send plain TOPIC 0 1 20',
+        // Left open: nobody who reads committed records gets beyond its first one.
+        `begin ${open}`,
+        `send ${open} TOPIC 0 1 20`,
+        'send plain TOPIC 0 3 20',
+        'consume TOPIC',
+      ),
+    );
     for (const maxBytesPerPartition of [1, 50_000, 10_000_000]) {
       const { seen, notRecords, end } = await readWith(topic, { ...limits, maxBytesPerPartition });
       assert.deepEqual(seen, seenByJava);
@@ -85,7 +121,9 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
       ['ü', Buffer.alloc(0)],
       ['h', Buffer.from('last')],
     ] as const;
-    const words = headers.map(([key, value]) => `${Buffer.from(key).toString('base64')}=>${value?.toString('base64') ?? '-'}`);
+    const words = headers.map(
+      ([key, value]) => `${Buffer.from(key).toString('base64')}=>${value?.toString('base64') ?? '-'}`,
+    );
     await runJavaScript(kafka.brokers, [
       ['produce', topic, '-', null, null],
       ['produce', topic, '-', bytes, Buffer.alloc(0), ...words],
@@ -138,7 +176,10 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
   it('takes the offsets that a real group has committed', async () => {
     const topic = await topicWith(1);
     const group = `group-${randomUUID()}`;
-    await broker.publish(Array.from({ length: 5 }, () => record(topic)), soon);
+    await broker.publish(
+      Array.from({ length: 5 }, () => record(topic)),
+      soon,
+    );
     await runJavaScript(kafka.brokers, [['group', group, topic, 3]]);
     const infos = await partitionsOf(broker, topic);
     const [info] = infos;
@@ -149,17 +190,23 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
   it('shows its positions and its lag in the consumer-groups tool', async () => {
     const topic = await topicWith(2);
     const group = `group-${randomUUID()}`;
-    await broker.publish(Array.from({ length: 10 }, () => record(topic)), soon);
+    await broker.publish(
+      Array.from({ length: 10 }, () => record(topic)),
+      soon,
+    );
     const infos = await partitionsOf(broker, topic);
-    await broker.mirror(group, infos.map((info) => positionAt(info, BigInt(info.partition + 1))));
-    const { stdout } = await kafka.javaTool('org.apache.kafka.tools.consumer.group.ConsumerGroupCommand', [
-      ...['--bootstrap-server', kafka.brokers, '--describe', '--group', group],
-    ]);
+    await broker.mirror(
+      group,
+      infos.map((info) => positionAt(info, BigInt(info.partition + 1))),
+    );
+    const describeGroup = ['--bootstrap-server', kafka.brokers, '--describe', '--group', group];
+    const tool = 'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand';
+    const { stdout } = await kafka.javaTool(tool, describeGroup);
     const rows = stdout
       .split('\n')
       .filter((line) => line.startsWith(group))
       .map((line) => line.split(/\s+/).slice(1, 6))
-      .toSorted();
+      .toSorted(([, a], [, b]) => Number(a) - Number(b));
     assert.deepEqual(rows, [
       [topic, '0', '1', '5', '4'],
       [topic, '1', '2', '5', '3'],
@@ -172,7 +219,13 @@ async function abortWithoutRecords(brokers: string, transactionalId: string, top
   const connection = new Connection('redrive-test');
   const [host = '', port] = brokers.split(':');
   await connection.connect(host, Number(port));
-  const { producerId, producerEpoch } = await initProducerIdV4.api.async(connection, transactionalId, 10_000, -1n, -1);
+  const { producerId, producerEpoch } = await initProducerIdV4.api.async(
+    connection,
+    transactionalId,
+    10_000,
+    -1n,
+    -1,
+  );
   const topics = [{ name: topic, partitions: [0] }];
   await addPartitionsToTxnV3.api.async(connection, [
     { transactionalId, producerId, producerEpoch, verifyOnly: false, topics },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/kafka/kafka-for-tests.ts';
 import { plainUser, scramUser } from '../../../../tools/kafka/start-kafka.ts';
+import { testBrokerConformance } from '../conformance.ts';
 import {
   batchOf,
   failureOf,
@@ -11,8 +12,7 @@ import {
   positionAt,
   readAll,
   record,
-  testBrokerConformance,
-} from '../conformance.ts';
+} from '../conformance/fixtures.ts';
 import type { Broker } from '../port.ts';
 import { createKafkaBroker, type SaslCredentials } from './kafka-broker.ts';
 

@@ -42,7 +42,6 @@ export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
   const cluster = createCluster(options.brokers.map(parseEndpoint), connections);
   const publisher = createPublisher(cluster);
   const publishing = new Set<Promise<unknown>>();
-  const asking = (signal?: AbortSignal): Deadline => deadlineIn(askTimeoutMs, signal);
 
   return {
     clusterId: async (signal) => (await cluster.describe([], asking(signal))).clusterId,
@@ -70,12 +69,18 @@ export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
   };
 }
 
+const asking = (signal?: AbortSignal): Deadline => deadlineIn(askTimeoutMs, signal);
+
 /** Writes are given up early, because a batch that is sent again is recognised; a fetch waits by nature. */
 function connectionsFor({ clientId, securityProtocol, sasl, tls }: KafkaBrokerOptions) {
   const usesTls = securityProtocol === 'SSL' || securityProtocol === 'SASL_SSL';
   const usesSasl = securityProtocol === 'SASL_PLAINTEXT' || securityProtocol === 'SASL_SSL';
   if (usesSasl && !sasl)
-    throw new AppError('SYS_BROKER_CONFIG', 'validation', `${securityProtocol} needs kafka.sasl: mechanism, username, password`);
+    throw new AppError(
+      'SYS_BROKER_CONFIG',
+      'validation',
+      `${securityProtocol} needs kafka.sasl: mechanism, username, password`,
+    );
   const security: ConnectionOptions = {
     ...(usesTls ? { tls: { ...tls }, tlsServerName: tls?.servername ?? true } : {}),
     ...(usesSasl && sasl ? { sasl } : {}),
@@ -110,9 +115,14 @@ async function offsetAt(
     cluster.forget(partition.topic);
     throw offsetError(partition, found.code);
   };
-  const found = await ask(timestamp);
+  // Negative numbers would mean something else to the broker than a time.
+  const found = await ask(timestamp < 0n ? 0n : timestamp);
   return found >= 0n ? found : ask(latest);
 }
 
 const offsetError = ({ topic, partition }: PartitionRef, code: string): AppError =>
-  new AppError('SYS_BROKER_OFFSET_UNKNOWN', 'unavailable', `${code} for ${topic}/${partition}: ${protocolMessage(code)}`);
+  new AppError(
+    'SYS_BROKER_OFFSET_UNKNOWN',
+    'unavailable',
+    `${code} for ${topic}/${partition}: ${protocolMessage(code)}`,
+  );

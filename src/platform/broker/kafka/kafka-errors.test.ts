@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthenticationError, MultipleErrors, NetworkError, ResponseError, TimeoutError, UserError } from '@platformatic/kafka';
+import {
+  AuthenticationError,
+  MultipleErrors,
+  NetworkError,
+  ResponseError,
+  TimeoutError,
+  UserError,
+} from '@platformatic/kafka';
 import { AppError } from '../../../kernel/errors.ts';
 import { fetchErrorKind, isConnectionTrouble, protocolCode, responseOf, toAppError } from './kafka-errors.ts';
 
@@ -15,13 +22,17 @@ test('a wrong password is found under every layer of "cannot connect"', () => {
 });
 
 test('a broker that speaks TLS, or whose certificate is not trusted, is named as that', () => {
-  const notTrusted = Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  const notTrusted = Object.assign(new Error('self-signed certificate'), {
+    code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  });
   for (const cause of [new UserError('Broker requires TLS.'), notTrusted])
     assert.equal(toAppError(new NetworkError('failed', { cause })).code, 'SYS_BROKER_TLS_FAILED');
 });
 
 test('anything else means that the broker cannot be reached, with all that is known', () => {
-  const error = toAppError(new NetworkError('Connection to a:1 failed.', { cause: new Error('ECONNREFUSED') }));
+  const error = toAppError(
+    new NetworkError('Connection to a:1 failed.', { cause: new Error('ECONNREFUSED') }),
+  );
   assert.deepEqual([error.code, error.kind], ['SYS_BROKER_UNAVAILABLE', 'unavailable']);
   assert.match(error.message, /Connection to a:1 failed.*ECONNREFUSED/);
 });
@@ -40,7 +51,11 @@ test('a response with errors in it is still the response', async () => {
 
 test('an answer that cannot be read is not trouble with the connection', () => {
   assert.equal(isConnectionTrouble(new RangeError('out of bounds')), false);
-  for (const error of [new NetworkError('closed'), new TimeoutError('late'), new AppError('X', 'unavailable', 'x')])
+  for (const error of [
+    new NetworkError('closed'),
+    new TimeoutError('late'),
+    new AppError('X', 'unavailable', 'x'),
+  ])
     assert.equal(isConnectionTrouble(error), true);
 });
 

@@ -69,9 +69,14 @@ export function toAppError(error: unknown): AppError {
     );
   const tls = layers.find(isTlsFailure);
   if (tls !== undefined)
-    return new AppError('SYS_BROKER_TLS_FAILED', 'internal', `no TLS connection to the broker: ${messageOf(tls)}`, {
-      cause: error,
-    });
+    return new AppError(
+      'SYS_BROKER_TLS_FAILED',
+      'internal',
+      `no TLS connection to the broker: ${messageOf(tls)}`,
+      {
+        cause: error,
+      },
+    );
   const why = [...new Set(layers.map(messageOf))].join(': ');
   return new AppError('SYS_BROKER_UNAVAILABLE', 'unavailable', `the broker cannot be reached: ${why}`, {
     cause: error,
@@ -79,27 +84,27 @@ export function toAppError(error: unknown): AppError {
 }
 
 /** An error, what caused it and what it collected, from the outside in. */
-function* errorLayers(error: unknown, depth = 0): Generator<unknown> {
+function* errorLayers(error: unknown, depth = 0): Generator {
   if (error === undefined || error === null || depth > 10) return;
   yield error;
   if (error instanceof AggregateError) for (const inner of error.errors) yield* errorLayers(inner, depth + 1);
   if (error instanceof Error) yield* errorLayers(error.cause, depth + 1);
 }
 
-const authenticationCodes: readonly unknown[] = [
+const authenticationCodes: ReadonlySet<unknown> = new Set([
   'SASL_AUTHENTICATION_FAILED',
   'UNSUPPORTED_SASL_MECHANISM',
   'ILLEGAL_SASL_STATE',
-];
+]);
 
 const isAuthenticationFailure = (error: unknown): boolean =>
-  error instanceof AuthenticationError || authenticationCodes.includes((error as { apiId?: unknown }).apiId);
+  error instanceof AuthenticationError || authenticationCodes.has((error as { apiId?: unknown }).apiId);
 
 const isTlsFailure = (error: unknown): boolean =>
-  (error instanceof UserError && /TLS/.test(error.message)) || /^ERR_TLS_|CERT|UNABLE_TO_/.test(codeOf(error) ?? '');
+  (error instanceof UserError && /TLS/.test(error.message)) ||
+  /^ERR_TLS_|CERT|UNABLE_TO_/.test(codeOf(error) ?? '');
 
 /** Trouble with the connection, as opposed to an answer that came but cannot be read. */
 export const isConnectionTrouble = (error: unknown): boolean =>
   error instanceof AppError ||
-  (error instanceof Error && error.name === 'AbortError') ||
   /^PLT_KFK_(NETWORK|TIMEOUT|AUTHENTICATION|USER|UNEXPECTED_CORRELATION_ID)$/.test(codeOf(error) ?? '');

@@ -31,10 +31,15 @@ export async function listOffsets(
       timestamp: ask.timestamp,
     })),
   }));
-  const response = await cluster.askNode({ node: ask.node, purpose: 'control' }, deadline, 'offsets', (link) => {
-    const api = offered(link, [listOffsetsV9.api, listOffsetsV8.api, listOffsetsV7.api]);
-    return responseOf(api.async(link.connection, -1, readCommittedOnly, request));
-  });
+  const response = await cluster.askNode(
+    { node: ask.node, purpose: 'control' },
+    deadline,
+    'offsets',
+    (link) => {
+      const api = offered(link, [listOffsetsV9.api, listOffsetsV8.api, listOffsetsV7.api]);
+      return responseOf(api.async(link.connection, -1, readCommittedOnly, request));
+    },
+  );
   const listed = new Map<string, ListedOffset>();
   for (const { name, partitions } of response.topics)
     for (const { partitionIndex, errorCode, offset } of partitions)

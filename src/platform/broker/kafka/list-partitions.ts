@@ -50,7 +50,8 @@ async function endsOf(
     return partitions.flatMap((partition) => {
       const start = starts.get(partitionKey(partition)) ?? noAnswer;
       const end = ends.get(partitionKey(partition)) ?? noAnswer;
-      if ('offset' in start && 'offset' in end) return [{ ...partition, start: start.offset, end: end.offset }];
+      if ('offset' in start && 'offset' in end)
+        return [{ ...partition, start: start.offset, end: end.offset }];
       const code = 'code' in start ? start.code : 'code' in end ? end.code : noAnswer.code;
       troubles.push(trouble(partition, code));
       return [];

@@ -18,7 +18,13 @@ export async function createTopic(
   partitions: number,
   deadline: Deadline,
 ): Promise<void> {
-  const wanted = { name: topic, numPartitions: partitions, replicationFactor: brokersDefault, assignments: [], configs: [] };
+  const wanted = {
+    name: topic,
+    numPartitions: partitions,
+    replicationFactor: brokersDefault,
+    assignments: [],
+    configs: [],
+  };
   const { topics } = await cluster.askAny(deadline, `create topic ${topic}`, (link) =>
     responseOf(offered(link, [createTopicsV7.api]).async(link.connection, [wanted], requestTimeoutMs, false)),
   );
@@ -34,7 +40,9 @@ export async function createTopic(
 /** Resolves when the cluster no longer describes it; a topic that is not there is as good as deleted. */
 export async function deleteTopic(cluster: Cluster, topic: string, deadline: Deadline): Promise<void> {
   const { responses } = await cluster.askAny(deadline, `delete topic ${topic}`, (link) =>
-    responseOf(offered(link, [deleteTopicsV6.api]).async(link.connection, [{ name: topic }], requestTimeoutMs)),
+    responseOf(
+      offered(link, [deleteTopicsV6.api]).async(link.connection, [{ name: topic }], requestTimeoutMs),
+    ),
   );
   const code = protocolCode(responses[0]?.errorCode ?? 0);
   if (code === 'UNKNOWN_TOPIC_OR_PARTITION') return;
@@ -53,4 +61,8 @@ async function until(topic: string, deadline: Deadline, holds: () => Promise<boo
 }
 
 const topicError = (topic: string, code: string): AppError =>
-  new AppError('SYS_BROKER_TOPIC_FAILED', 'unavailable', `${code} for topic ${topic}: ${protocolMessage(code)}`);
+  new AppError(
+    'SYS_BROKER_TOPIC_FAILED',
+    'unavailable',
+    `${code} for topic ${topic}: ${protocolMessage(code)}`,
+  );

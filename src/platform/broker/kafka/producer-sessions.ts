@@ -1,9 +1,10 @@
 import { initProducerIdV4, initProducerIdV5 } from '@platformatic/kafka';
+import { sleep } from '../../../kernel/clock.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { offered } from './api-version.ts';
 import type { Cluster } from './cluster.ts';
-import { deadlineIn, within, type Deadline } from './deadline.ts';
-import { protocolCode, protocolMessage, responseOf } from './kafka-errors.ts';
+import { deadlineIn, hasPassed, within, type Deadline } from './deadline.ts';
+import { isRetriable, protocolCode, protocolMessage, responseOf } from './kafka-errors.ts';
 
 /** The identity under which the broker recognises a batch that is sent again, by its sequence number. */
 export type ProducerSession = Readonly<{ producerId: bigint; producerEpoch: number }>;
@@ -15,6 +16,7 @@ export type ProducerSessions = Readonly<{
 }>;
 
 const askTimeoutMs = 5000;
+const retryDelayMs = 100;
 const unusedTransactionTimeoutMs = 60_000;
 
 export function createProducerSessions(cluster: Cluster): ProducerSessions {
@@ -41,16 +43,23 @@ export function createProducerSessions(cluster: Cluster): ProducerSessions {
   };
 }
 
+/** A broker that has just started has no ids to give yet: that passes. */
 async function newSession(cluster: Cluster): Promise<ProducerSession> {
-  const { errorCode, producerId, producerEpoch } = await cluster.askAny(
-    deadlineIn(askTimeoutMs),
-    'producer id',
-    (link) => {
+  const deadline = deadlineIn(askTimeoutMs);
+  for (;;) {
+    const { errorCode, producerId, producerEpoch } = await cluster.askAny(deadline, 'producer id', (link) => {
       const api = offered(link, [initProducerIdV5.api, initProducerIdV4.api]);
       return responseOf(api.async(link.connection, null, unusedTransactionTimeoutMs, -1n, -1));
-    },
-  );
-  if (errorCode === 0) return { producerId, producerEpoch };
-  const code = protocolCode(errorCode);
-  throw new AppError('SYS_BROKER_UNAVAILABLE', 'unavailable', `no producer id: ${protocolMessage(code)} (${code})`);
+    });
+    if (errorCode === 0) return { producerId, producerEpoch };
+    const code = protocolCode(errorCode);
+    const kind = isRetriable(code) ? 'unavailable' : 'internal';
+    if (kind === 'internal' || hasPassed(deadline))
+      throw new AppError(
+        'SYS_BROKER_NO_PRODUCER_ID',
+        kind,
+        `no producer id: ${protocolMessage(code)} (${code})`,
+      );
+    await sleep(retryDelayMs);
+  }
 }

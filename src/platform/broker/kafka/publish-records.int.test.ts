@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/kafka/kafka-for-tests.ts';
-import { newTopic, partitionsOf, readAll, record } from '../conformance.ts';
+import { newTopic, partitionsOf, readAll, record } from '../conformance/fixtures.ts';
 import { partitionOfKey } from '../partitioner.ts';
 import type { Broker, PublishResult } from '../port.ts';
 import { createKafkaBroker } from './kafka-broker.ts';
 
 const soon = { timeoutMs: 10_000 } as const;
 
-const outcomes = (results: readonly PublishResult[]): readonly string[] => results.map(({ result }) => result);
+const outcomes = (results: readonly PublishResult[]): readonly string[] =>
+  results.map(({ result }) => result);
 
 describe('Publishing to Kafka', { skip: await whyNoKafka() }, () => {
   let kafka: SharedKafka;
   let broker: Broker;
   const open = (): Broker =>
-    createKafkaBroker({ brokers: kafka.brokers.split(','), securityProtocol: 'PLAINTEXT', clientId: 'redrive-test' });
+    createKafkaBroker({
+      brokers: kafka.brokers.split(','),
+      securityProtocol: 'PLAINTEXT',
+      clientId: 'redrive-test',
+    });
   before(async () => {
     kafka = await kafkaForTests();
     broker = open();
@@ -26,10 +31,9 @@ describe('Publishing to Kafka', { skip: await whyNoKafka() }, () => {
 
   const topicWithConfig = async (config: string): Promise<string> => {
     const topic = newTopic();
-    const what = ['--create', '--topic', topic, '--partitions', '1', '--config', config];
-    const { code, stderr } = await kafka.javaTool('org.apache.kafka.tools.TopicCommand', [
-      ...['--bootstrap-server', kafka.brokers, ...what],
-    ]);
+    const create = ['--bootstrap-server', kafka.brokers, '--create', '--topic', topic];
+    const args = [...create, '--partitions', '1', '--config', config];
+    const { code, stderr } = await kafka.javaTool('org.apache.kafka.tools.TopicCommand', args);
     assert.equal(code, 0, stderr);
     return topic;
   };
@@ -71,7 +75,9 @@ describe('Publishing to Kafka', { skip: await whyNoKafka() }, () => {
   it('goes on after a topic was made again with fewer partitions', async () => {
     const topic = newTopic();
     await broker.createTopic(topic, 3);
-    const key = ['a', 'b', 'c', 'd', 'e'].map((text) => Buffer.from(text)).find((bytes) => partitionOfKey(bytes, 3) === 2);
+    const key = ['a', 'b', 'c', 'd', 'e']
+      .map((text) => Buffer.from(text))
+      .find((bytes) => partitionOfKey(bytes, 3) === 2);
     assert.ok(key);
     await broker.publish([record(topic, { key })], soon);
     const another = open();
@@ -87,7 +93,10 @@ describe('Publishing to Kafka', { skip: await whyNoKafka() }, () => {
   it('does not call a record written when the offsets stop growing', async () => {
     const topic = newTopic();
     await broker.createTopic(topic, 1);
-    await broker.publish(Array.from({ length: 5 }, () => record(topic)), soon);
+    await broker.publish(
+      Array.from({ length: 5 }, () => record(topic)),
+      soon,
+    );
     const another = open();
     await another.deleteTopic(topic);
     await another.createTopic(topic, 1);
@@ -108,7 +117,10 @@ describe('Publishing to Kafka', { skip: await whyNoKafka() }, () => {
   it('spreads more batches than it may have under way over many partitions', async () => {
     const topic = newTopic();
     await broker.createTopic(topic, 40);
-    const results = await broker.publish(Array.from({ length: 2000 }, () => record(topic)), soon);
+    const results = await broker.publish(
+      Array.from({ length: 2000 }, () => record(topic)),
+      soon,
+    );
     assert.deepEqual(new Set(outcomes(results)), new Set(['acked']));
     assert.deepEqual(new Set((await partitionsOf(broker, topic)).map(({ end }) => end)), new Set([50n]));
   });

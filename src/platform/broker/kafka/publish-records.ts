@@ -24,24 +24,34 @@ type Share = Readonly<{
 
 type State = Readonly<{
   cluster: Cluster;
-  slots: Slots;
+  /** Sends that are under way to a node; one that hangs does not hold up the others. */
+  slotsOf(node: number): Slots;
   laneOf(topicId: string, partition: number): Lane;
   /** Round robin per topic for records without a key. */
   nextTurn(topic: string): number;
 }>;
 
 const chunkLimits = { records: 500, bytes: 900_000 } as const;
-const sendsAtOnce = 16;
+const sendsAtOncePerNode = 16;
 /** The batch as a whole was refused; without the record at fault the rest of it is welcome. */
-const divisible: readonly string[] = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD'];
+const divisible: ReadonlySet<string> = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_RECORD',
+]);
 
 export function createPublisher(cluster: Cluster): Publisher {
   const lanes = new Map<string, Lane>();
   const turns = new Map<string, number>();
+  const slotsByNode = new Map<number, Slots>();
   const sessions = createProducerSessions(cluster);
   const state: State = {
     cluster,
-    slots: createSlots(sendsAtOnce),
+    slotsOf: (node) => {
+      const slots = slotsByNode.get(node) ?? createSlots(sendsAtOncePerNode);
+      slotsByNode.set(node, slots);
+      return slots;
+    },
     laneOf: (topicId, partition) => {
       const key = `${topicId}:${partition}`;
       const lane = lanes.get(key) ?? createLane(cluster, sessions);
@@ -70,7 +80,7 @@ async function publish(
     const shares = divide(state, { records, topics, results });
     await Promise.all(shares.map((share) => sendShare(state, share, results, deadline)));
   } catch (error) {
-    const failure = notSent(error);
+    const failure = notSent(error, signal);
     for (const index of records.keys()) results[index] ??= failure;
   }
   return results;
@@ -149,11 +159,12 @@ async function sendShare(
       }
     });
   } catch (error) {
-    const failure = notSent(error);
+    const failure = notSent(error, deadline.signal);
     for (const index of indexes.slice(from)) results[index] ??= failure;
   }
   const behind = indexes[from];
-  if (behind !== undefined) for (const index of indexes.slice(from)) results[index] ??= { result: 'skipped', behind };
+  if (behind !== undefined)
+    for (const index of indexes.slice(from)) results[index] ??= { result: 'skipped', behind };
 }
 
 /** Chunk after chunk until one is not acked. A refused batch is divided until the record at fault stands alone. */
@@ -163,12 +174,18 @@ async function* sendChunks(
   { topic, partition, records }: Share,
   deadline: Deadline,
 ): AsyncGenerator<Readonly<{ outcome: SendOutcome; end: number }>> {
+  const slots = state.slotsOf(topic.leaders[partition] ?? -1);
   let limits: ChunkLimits = chunkLimits;
-  for (let from = 0; from < records.length; ) {
+  for (let from = 0; from < records.length;) {
     const end = chunkEnd(records, from, limits);
-    const chunk = { topic: topic.topic, topicId: topic.topicId, partition, records: records.slice(from, end) };
-    const outcome = await state.slots.use(deadline, () => lane.send(chunk, deadline));
-    if (outcome.outcome === 'failed' && end - from > 1 && divisible.includes(outcome.code)) {
+    const chunk = {
+      topic: topic.topic,
+      topicId: topic.topicId,
+      partition,
+      records: records.slice(from, end),
+    };
+    const outcome = await slots.use(deadline, () => lane.send(chunk, deadline));
+    if (outcome.outcome === 'failed' && end - from > 1 && divisible.has(outcome.code)) {
       limits = { ...limits, records: Math.ceil((end - from) / 2) };
       continue;
     }
@@ -179,12 +196,9 @@ async function* sendChunks(
 }
 
 function toResult(outcome: SendOutcome, of: Readonly<{ partition: number; at: number }>): PublishResult {
-  switch (outcome.outcome) {
-    case 'acked':
-      return { result: 'acked', partition: of.partition, offset: outcome.baseOffset + BigInt(of.at) };
-    case 'failed':
-      return { result: 'failed', retriable: outcome.retriable, code: outcome.code, message: outcome.message };
-    case 'unknown':
-      return { result: 'unknown', code: outcome.code, message: outcome.message };
-  }
+  if (outcome.outcome === 'acked')
+    return { result: 'acked', partition: of.partition, offset: outcome.baseOffset + BigInt(of.at) };
+  const { code, message } = outcome;
+  if (outcome.outcome === 'unknown') return { result: 'unknown', code, message };
+  return { result: 'failed', retriable: outcome.retriable, code, message };
 }

@@ -8,16 +8,33 @@ const transactional = 16;
 const control = 32;
 const logAppendTime = 8;
 
-type BatchShape = Readonly<{ firstOffset: bigint; count: number; producerId?: bigint; attributes?: number; marker?: number }>;
+type BatchShape = Readonly<{
+  firstOffset: bigint;
+  count: number;
+  producerId?: bigint;
+  attributes?: number;
+  marker?: number;
+}>;
 
 function batch({ firstOffset, count, producerId = -1n, attributes = 0, marker }: BatchShape): RecordsBatch {
   const key = marker === undefined ? null : Buffer.from([0, 0, 0, marker]);
+  const unused = { length: 0, partitionLeaderEpoch: 0, magic: 2, crc: 0, producerEpoch: 0, firstSequence: 0 };
+  const times = { firstTimestamp: 1000n, maxTimestamp: 2000n };
   return {
-    ...{ firstOffset, length: 0, partitionLeaderEpoch: 0, magic: 2, crc: 0, attributes, lastOffsetDelta: count - 1 },
-    ...{ firstTimestamp: 1000n, maxTimestamp: 2000n, producerId, producerEpoch: 0, firstSequence: 0 },
+    ...unused,
+    ...times,
+    firstOffset,
+    attributes,
+    producerId,
+    lastOffsetDelta: count - 1,
     records: Array.from({ length: count }, (_, offsetDelta) => ({
-      ...{ length: 0, attributes: 0, timestampDelta: BigInt(offsetDelta), offsetDelta },
-      ...{ key, value: null, headers: [] },
+      length: 0,
+      attributes: 0,
+      timestampDelta: BigInt(offsetDelta),
+      offsetDelta,
+      key,
+      value: null,
+      headers: [],
     })),
   };
 }
@@ -72,7 +89,8 @@ function writeLog(steps: readonly Step[]) {
     const written = openSince.get(producer) ?? [];
     const producerId = BigInt(producer);
     if (isCommit) for (const at of written) committed.add(at);
-    else if (written[0] !== undefined) aborted.push({ producerId, firstOffset: written[0], lastOffset: offset });
+    else if (written[0] !== undefined)
+      aborted.push({ producerId, firstOffset: written[0], lastOffset: offset });
     openSince.delete(producer);
     write({ count: 1, producerId, attributes: transactional | control, marker: isCommit ? 1 : 0 });
   };
@@ -91,28 +109,42 @@ function writeLog(steps: readonly Step[]) {
 }
 
 const step = fc.record({
-  kind: fc.constantFrom('data' as const, 'data' as const, 'plain' as const, 'commit' as const, 'abort' as const),
+  kind: fc.constantFrom(
+    'data' as const,
+    'data' as const,
+    'plain' as const,
+    'commit' as const,
+    'abort' as const,
+  ),
   producer: fc.integer({ min: 1, max: 3 }),
   count: fc.integer({ min: 1, max: 4 }),
 });
 
 test('reading batch by batch, from anywhere, gives exactly the committed records', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 6 }), fc.nat(), (steps, window, from) => {
-      const { batches, aborted, committed, end } = writeLog(steps);
-      const begin = end === 0n ? 0n : BigInt(from) % end;
-      const seen: bigint[] = [];
-      for (let offset = begin; offset < end; ) {
-        const first = batches.findIndex((one) => one.firstOffset + BigInt(one.lastOffsetDelta) >= offset);
-        const some = batches.slice(first, first + window);
-        const upper = (some.at(-1)?.firstOffset ?? 0n) + BigInt((some.at(-1)?.lastOffsetDelta ?? 0) + 1);
-        const inRange = aborted.filter((one) => one.lastOffset >= offset && one.firstOffset < upper);
-        const result = readCommitted(some, inRange.toReversed(), offset);
-        seen.push(...offsetsOf(result));
-        assert.equal(result.nextOffset, upper);
-        offset = result.nextOffset;
-      }
-      assert.deepEqual(seen, [...committed].filter((offset) => offset >= begin).toSorted((a, b) => Number(a - b)));
-    }),
+    fc.property(
+      fc.array(step, { maxLength: 40 }),
+      fc.integer({ min: 1, max: 6 }),
+      fc.nat(),
+      (steps, window, from) => {
+        const { batches, aborted, committed, end } = writeLog(steps);
+        const begin = end === 0n ? 0n : BigInt(from) % end;
+        const seen: bigint[] = [];
+        for (let offset = begin; offset < end;) {
+          const first = batches.findIndex((one) => one.firstOffset + BigInt(one.lastOffsetDelta) >= offset);
+          const some = batches.slice(first, first + window);
+          const upper = (some.at(-1)?.firstOffset ?? 0n) + BigInt((some.at(-1)?.lastOffsetDelta ?? 0) + 1);
+          const inRange = aborted.filter((one) => one.lastOffset >= offset && one.firstOffset < upper);
+          const result = readCommitted(some, inRange.toReversed(), offset);
+          seen.push(...offsetsOf(result));
+          assert.equal(result.nextOffset, upper);
+          offset = result.nextOffset;
+        }
+        assert.deepEqual(
+          seen,
+          [...committed].filter((offset) => offset >= begin).toSorted((a, b) => Number(a - b)),
+        );
+      },
+    ),
   );
 });

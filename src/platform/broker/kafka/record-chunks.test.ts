@@ -30,6 +30,11 @@ test('chunks keep all records in order within the limits, and only a record that
 
 test('a record counts with its key and its headers', () => {
   const header = { key: Buffer.alloc(100), value: Buffer.alloc(200) };
-  const record = { topic: 't', key: Buffer.alloc(50), value: null, headers: [header, { ...header, value: null }] };
+  const record = {
+    topic: 't',
+    key: Buffer.alloc(50),
+    value: null,
+    headers: [header, { ...header, value: null }],
+  };
   assert.ok(recordBytes(record) >= 450);
 });

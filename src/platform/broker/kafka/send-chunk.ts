@@ -23,7 +23,13 @@ export type SendOutcome =
 
 type Attempt =
   | Readonly<{ step: 'acked'; baseOffset: bigint }>
-  | Readonly<{ step: 'again' | 'stop'; mayBeWritten: boolean; retriable: boolean; code: string; message: string }>;
+  | Readonly<{
+      step: 'again' | 'stop';
+      mayBeWritten: boolean;
+      retriable: boolean;
+      code: string;
+      message: string;
+    }>;
 
 const sendDeadlineMs = 5000;
 const retryDelayMs = 150;
@@ -33,29 +39,33 @@ const allReplicas = -1;
 const brokerTimeoutMs = 1500;
 
 /** The leader answered with an error, but the batch may be in the log. */
-const mayBeWrittenCodes: readonly string[] = [
+const mayBeWrittenCodes: ReadonlySet<string> = new Set([
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
   'KAFKA_STORAGE_ERROR',
   'UNKNOWN_SERVER_ERROR',
   'DUPLICATE_SEQUENCE_NUMBER',
-];
+]);
 
 /** The broker has lost track of the session: sending again under it is pointless, under a new one it is fine. */
-const sessionCodes: readonly string[] = [
+const sessionCodes: ReadonlySet<string> = new Set([
   'OUT_OF_ORDER_SEQUENCE_NUMBER',
   'UNKNOWN_PRODUCER_ID',
   'INVALID_PRODUCER_EPOCH',
   'INVALID_PRODUCER_ID_MAPPING',
   'DUPLICATE_SEQUENCE_NUMBER',
-];
+]);
 
 /**
  * Sends one batch to one partition. The broker knows a batch that is sent again by its session and sequence, so
  * trying again never writes twice. What was certainly not written is tried again a few times; what may have been
  * written is tried until the deadline, because an answer is worth having.
  */
-export async function sendChunk(cluster: Cluster, chunk: Chunk, callerDeadline: Deadline): Promise<SendOutcome> {
+export async function sendChunk(
+  cluster: Cluster,
+  chunk: Chunk,
+  callerDeadline: Deadline,
+): Promise<SendOutcome> {
   const deadline = noLaterThan(callerDeadline, sendDeadlineMs);
   const messages = toMessages(chunk);
   let mayBeWritten = false;
@@ -70,7 +80,9 @@ export async function sendChunk(cluster: Cluster, chunk: Chunk, callerDeadline: 
       await sleep(retryDelayMs, deadline.signal);
     }
     if (!goesOn || hasPassed(deadline))
-      return mayBeWritten ? { outcome: 'unknown', code, message } : { outcome: 'failed', retriable, code, message };
+      return mayBeWritten
+        ? { outcome: 'unknown', code, message }
+        : { outcome: 'failed', retriable, code, message };
   }
 }
 
@@ -86,14 +98,17 @@ async function attemptSend(
     const response = await cluster.askNode({ node, purpose: 'produce' }, deadline, 'produce', (link) => {
       const api = offered(link, [produceV11.api, produceV10.api, produceV9.api]);
       isSent = true;
-      return responseOf(api.async(link.connection, allReplicas, brokerTimeoutMs, chunk.messages, batchOptions(chunk)));
+      return responseOf(
+        api.async(link.connection, allReplicas, brokerTimeoutMs, chunk.messages, batchOptions(chunk)),
+      );
     });
     const written = typeof response === 'object' ? response.responses[0]?.partitionResponses[0] : undefined;
     if (written?.index !== chunk.partition) return again(true, 'UNKNOWN_SERVER_ERROR');
     if (written.errorCode === 0) return { step: 'acked', baseOffset: written.baseOffset };
     return afterError(protocolCode(written.errorCode), written.errorMessage);
   } catch (error) {
-    if (deadline.signal?.aborted) return { ...again(isSent, 'ABORTED', 'the publish was aborted'), step: 'stop' };
+    if (deadline.signal?.aborted)
+      return { ...again(isSent, 'ABORTED', 'the publish was aborted'), step: 'stop' };
     const { code, kind, message } = toAppError(error);
     const step = kind === 'unavailable' && code !== 'SYS_BROKER_CLOSED' ? 'again' : 'stop';
     return { step, mayBeWritten: isSent, retriable: kind === 'unavailable', code: shortCode(code), message };
@@ -103,7 +118,8 @@ async function attemptSend(
 /** The node to send to; the same topic under another id, or a partition that is gone, is not where this belongs. */
 async function leaderFor(cluster: Cluster, chunk: Chunk, deadline: Deadline): Promise<number | Attempt> {
   const view = (await cluster.topics([chunk.topic], deadline)).get(chunk.topic);
-  if (view?.code !== undefined) return stopped(view.code, isRetriable(view.code) && view.code !== unknownTopic);
+  if (view?.code !== undefined)
+    return stopped(view.code, isRetriable(view.code) && view.code !== unknownTopic);
   const node = view?.leaders[chunk.partition];
   if (view?.topicId !== chunk.topicId || node === undefined) return stopped(unknownTopic, true);
   return node < 0 ? again(false, 'LEADER_NOT_AVAILABLE') : node;
@@ -111,8 +127,8 @@ async function leaderFor(cluster: Cluster, chunk: Chunk, deadline: Deadline): Pr
 
 function afterError(code: string, detail: string | null | undefined): Attempt {
   const message = detail ?? protocolMessage(code);
-  const mayBeWritten = mayBeWrittenCodes.includes(code);
-  if (sessionCodes.includes(code)) return { step: 'stop', mayBeWritten, retriable: true, code, message };
+  const mayBeWritten = mayBeWrittenCodes.has(code);
+  if (sessionCodes.has(code)) return { step: 'stop', mayBeWritten, retriable: true, code, message };
   if (isRetriable(code) || mayBeWritten) return again(mayBeWritten, code, message);
   return stopped(code, false, message);
 }
@@ -134,8 +150,11 @@ const stopped = (code: string, retriable: boolean, message = protocolMessage(cod
 const shortCode = (code: string): string => code.replace(/^SYS_BROKER_/, '');
 
 /** The caller's time was over, or the cluster away, before the record was handed over. */
-export function notSent(error: unknown): Extract<PublishResult, { result: 'failed' }> {
-  if (error instanceof Error && error.name === 'AbortError')
+export function notSent(
+  error: unknown,
+  signal: AbortSignal | undefined,
+): Extract<PublishResult, { result: 'failed' }> {
+  if (signal?.aborted)
     return { result: 'failed', retriable: true, code: 'ABORTED', message: 'the publish was aborted' };
   const { code, kind, message } = toAppError(error);
   return { result: 'failed', retriable: kind === 'unavailable', code: shortCode(code), message };

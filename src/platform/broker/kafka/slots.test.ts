@@ -58,6 +58,9 @@ test('who is called in the moment of giving up hands the slot on', async () => {
 
 test('a failure frees its slot', async () => {
   const slots = createSlots(1);
-  await assert.rejects(slots.use(later(), async () => Promise.reject(new Error('no'))), /no/);
+  await assert.rejects(
+    slots.use(later(), async () => Promise.reject(new Error('no'))),
+    /no/,
+  );
   assert.equal(await slots.use(later(), async () => 'free'), 'free');
 });

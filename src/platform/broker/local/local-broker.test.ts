@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { batchOf, failureOf, limits, newTopic, partitionsOf, positionAt, record, testBrokerConformance } from '../conformance.ts';
+import { testBrokerConformance } from '../conformance.ts';
+import {
+  batchOf,
+  failureOf,
+  limits,
+  newTopic,
+  partitionsOf,
+  positionAt,
+  record,
+} from '../conformance/fixtures.ts';
 import { createLocalBroker } from './local-broker.ts';
 
 testBrokerConformance('the local broker', async () => createLocalBroker());
@@ -21,7 +30,10 @@ test('a partition keeps the newest records and tells a reader that was overtaken
   const broker = createLocalBroker({ retention: { records: 3, bytes: 1_000_000 } });
   const topic = newTopic();
   await broker.createTopic(topic, 1);
-  await broker.publish(Array.from({ length: 10 }, () => record(topic)), soon);
+  await broker.publish(
+    Array.from({ length: 10 }, () => record(topic)),
+    soon,
+  );
   const [info] = await partitionsOf(broker, topic);
   assert.ok(info);
   assert.deepEqual([info.start, info.end], [7n, 10n]);
@@ -34,10 +46,19 @@ test('a partition stays within its bytes but always keeps the last record', asyn
   const broker = createLocalBroker({ retention: { records: 100, bytes: 1000 } });
   const topic = newTopic();
   await broker.createTopic(topic, 1);
-  await broker.publish(Array.from({ length: 10 }, () => record(topic, { value: Buffer.alloc(300) })), soon);
-  assert.deepEqual((await partitionsOf(broker, topic)).map(({ start }) => start), [7n]);
+  await broker.publish(
+    Array.from({ length: 10 }, () => record(topic, { value: Buffer.alloc(300) })),
+    soon,
+  );
+  assert.deepEqual(
+    (await partitionsOf(broker, topic)).map(({ start }) => start),
+    [7n],
+  );
   await broker.publish([record(topic, { value: Buffer.alloc(5000) })], soon);
-  assert.deepEqual((await partitionsOf(broker, topic)).map(({ start }) => start), [10n]);
+  assert.deepEqual(
+    (await partitionsOf(broker, topic)).map(({ start }) => start),
+    [10n],
+  );
 });
 
 test('what was published does not change with the buffer of its publisher', async () => {

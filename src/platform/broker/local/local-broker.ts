@@ -24,7 +24,12 @@ export type LocalBrokerOptions = Readonly<{
   retention?: LogLimits;
 }>;
 
-type LocalTopic = Readonly<{ topic: string; topicId: string; logs: readonly LocalLog[]; turn: { next: number } }>;
+type LocalTopic = Readonly<{
+  topic: string;
+  topicId: string;
+  logs: readonly LocalLog[];
+  turn: { next: number };
+}>;
 
 type State = Readonly<{
   clusterId: string;
@@ -81,7 +86,8 @@ export function createLocalBroker(options: LocalBrokerOptions = {}): Broker {
     offsetAt: async (partition, timestampMs, signal) => {
       check(signal);
       const log = logOf(state, partition);
-      if (!log) throw new AppError('SYS_BROKER_OFFSET_UNKNOWN', 'unavailable', `no such topic: ${partition.topic}`);
+      if (!log)
+        throw new AppError('SYS_BROKER_OFFSET_UNKNOWN', 'unavailable', `no such topic: ${partition.topic}`);
       return log.offsetAt(timestampMs);
     },
     committed: async (group, partitions, signal) => {
@@ -103,7 +109,8 @@ export function createLocalBroker(options: LocalBrokerOptions = {}): Broker {
       }
     },
     publish: async (records, { signal }) => {
-      if (closing.signal.aborted) return records.map(() => refused('CLOSED', true, 'the broker connection was closed'));
+      if (closing.signal.aborted)
+        return records.map(() => refused('CLOSED', true, 'the broker connection was closed'));
       if (signal?.aborted) return records.map(() => refused('ABORTED', true, 'the publish was aborted'));
       const results = publish(state, records);
       state.published.wake();
@@ -132,7 +139,14 @@ const groupKey = ({ topic, partition }: Readonly<{ topic: string; partition: num
   `${topic}:${partition}`;
 
 const describe = ({ topic, topicId, logs }: LocalTopic) =>
-  logs.map((log, partition) => ({ topic, topicId, partition, start: log.start(), end: log.end(), node: onlyNode }));
+  logs.map((log, partition) => ({
+    topic,
+    topicId,
+    partition,
+    start: log.start(),
+    end: log.end(),
+    node: onlyNode,
+  }));
 
 function logOf(state: State, { topic, topicId, partition }: PartitionRef): LocalLog | undefined {
   const found = state.topics.get(topic);

@@ -49,10 +49,11 @@ export function createLocalLog(limits: LogLimits): LocalLog {
 
 /** What was published stays as it was, whatever the publisher does with its buffers afterwards. */
 function copyOf({ key, value, headers }: OutgoingRecord): Pick<BrokerRecord, 'key' | 'value' | 'headers'> {
-  const copy = (bytes: Buffer | null): Buffer | null => bytes && Buffer.from(bytes);
   return {
     key: copy(key),
     value: copy(value),
     headers: headers.map((header) => ({ key: Buffer.from(header.key), value: copy(header.value) })),
   };
 }
+
+const copy = (bytes: Buffer | null): Buffer | null => bytes && Buffer.from(bytes);
