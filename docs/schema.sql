@@ -178,7 +178,7 @@ CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partiti
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
 CREATE INDEX idx_dlq_messages_original_topic ON dlq.dlq_messages USING btree (original_topic, status, created_at, id)
-CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages USING btree (source_topic, status, created_at, id)
+CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages USING btree (source_topic, status, created_at, id) INCLUDE (original_topic)
 CREATE INDEX idx_dlq_messages_status ON dlq.dlq_messages USING btree (status, created_at, id)
 CREATE UNIQUE INDEX uq_dlq_messages_source ON dlq.dlq_messages USING btree (source_topic_id, source_partition, source_offset)
 CREATE INDEX dlq_messages_archive_created_at_idx ON dlq.dlq_messages_archive USING btree (created_at)

@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { inspect } from 'node:util';
-
 import { parse, stringify } from 'yaml';
-
 import { loadConfig, type Config } from './config.ts';
 import { ConfigError, type Problem } from './config/config-error.ts';
 import { variableOf } from './config/environment-layer.ts';

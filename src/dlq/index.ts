@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
@@ -15,6 +16,7 @@ import type { Wake } from '../platform/postgres/wake.ts';
 import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { withSpan } from '../platform/telemetry/tracing.ts';
 import { createDecoder } from './adapter/decode-dead-letter.ts';
 import { stripFailureHeaders } from './adapter/decoding/strip-failure-headers.ts';
 import { addDlqRoutes, type RouteDeps } from './adapter/http-routes.ts';
@@ -71,6 +73,7 @@ export type Dlq = Readonly<{
   checks: readonly HealthCheck[];
 }>;
 
+const tracer = trace.getTracer('redrive');
 const reapEveryMs = 2000;
 /** How many messages a retry-all claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;
@@ -201,7 +204,9 @@ function createPublisher(
   timeoutMs: number,
 ): NonNullable<RouteDeps['publish']> {
   return async (records) => {
-    const results = await broker.publish(records, { timeoutMs });
+    const results = await withSpan(tracer, 'publish', { slice: 'dlq', items: records.length }, () =>
+      broker.publish(records, { timeoutMs }),
+    );
     records.forEach(({ topic }, i) => {
       if (results[i]?.result === 'acked') metrics.kafkaMessagesProduced.inc({ topic });
     });

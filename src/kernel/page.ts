@@ -16,7 +16,7 @@ export type CursorValueKind = 'timestamp' | 'uuid' | 'bigint' | 'text';
 export type CursorShape = readonly CursorValueKind[];
 
 /** The key of lists ordered by creation: `created_at` in UTC at full precision, then `id`. */
-export const CREATED_AT_AND_ID: CursorShape = ['timestamp', 'uuid'];
+const CREATED_AT_AND_ID: CursorShape = ['timestamp', 'uuid'];
 
 export type PageQuery = Readonly<{
   page?: number | undefined;

@@ -4,6 +4,8 @@ import { migrationSources } from '../../src/compose.ts';
 import { createDatabase, type Database, type DatabaseTarget } from '../../src/platform/postgres/database.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
 
+export { migrationSources };
+
 /**
  * Databases for tests, on the server that the test command started. Each test file takes its own, cloned from
  * one migrated template, so that files cannot see each other's rows.

@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
 import { statuses } from '../domain/message.ts';
 
@@ -13,7 +13,7 @@ const StatusSchema = Type.Enum([...statuses]);
 const closed = { additionalProperties: false } as const;
 
 /** Kafka's own limit for a topic's name. */
-export const TopicParameter = Type.String({ minLength: 1, maxLength: 249 });
+const TopicParameter = Type.String({ minLength: 1, maxLength: 249 });
 
 /** Checked by hand, so that a wrong id is refused in the words that clients know. */
 export const IdParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });

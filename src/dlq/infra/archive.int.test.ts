@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
-import { migrationSources } from '../../compose.ts';
+import { createTestDatabase, migrationSources, type TestDatabase } from '../../../tests/support/database.ts';
 import { migrateUp, readMigrations } from '../../platform/postgres/migrate.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
 import { createPostgresArchiveStore } from './postgres-archive-store.ts';

@@ -3,6 +3,8 @@ import type { NewMessage } from '../domain/arrivals.ts';
 import type { HeldPartition } from '../usecase/ports.ts';
 import { storeHeaders } from './stored-headers.ts';
 
+export type ArrivingOptions = Readonly<{ maxRetries: number; makeId: () => string }>;
+
 /**
  * A batch of new messages as two parameters: the small fields of all rows as one JSON text, and the raw bytes
  * of all rows as one blob that the server cuts up. So no byte is escaped, nothing is sent twice (the payload
@@ -11,7 +13,7 @@ import { storeHeaders } from './stored-headers.ts';
 export function arrivingRows(
   held: HeldPartition,
   arriving: readonly NewMessage[],
-  options: Readonly<{ maxRetries: number; makeId: () => string }>,
+  options: ArrivingOptions,
 ): Readonly<{ columns: Sql; select: Sql }> {
   const bytes: Buffer[] = [];
   let at = 1;

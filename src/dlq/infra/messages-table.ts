@@ -11,7 +11,7 @@ export const messages: WorkTable = {
 };
 
 /** Every column in its order in the table, for statements that move whole rows. */
-export const allColumns: Sql = sql`
+const allColumns: Sql = sql`
   id, original_topic, error_message, retry_count, max_retries, payload, status, created_at, updated_at,
   last_retry_at, source_topic, source_topic_id, source_partition, source_offset, source_timestamp, message_key,
   raw_value, headers, dialect, error_class, error_stack, consumer_group, original_partition, original_offset,

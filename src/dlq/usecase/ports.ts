@@ -3,6 +3,7 @@ import type { DeadLetter } from '../domain/dead-letter.ts';
 import type { Status } from '../domain/message.ts';
 import type { Header, PartitionRef, RawRecord } from '../domain/record.ts';
 import type { Lease } from '../../kernel/lease.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
 
 /** What the use cases need from outside. Infra makes these real; nothing here knows PostgreSQL or Kafka. */
 
@@ -105,12 +106,9 @@ export type ClaimedMessage = Readonly<{
 export type ClaimedBatch = Readonly<{ lease: Lease; messages: readonly ClaimedMessage[] }>;
 
 /** How an attempt ended, for the row and for its history. */
-export type AttemptOutcome =
-  | Readonly<{ end: 'published'; partition: number; offset: bigint }>
-  | Readonly<{ end: 'not_published' }>
-  | Readonly<{ end: 'failed'; error: string }>
-  | Readonly<{ end: 'unknown'; error: string }>
-  | Readonly<{ end: 'released'; reason: string }>;
+export type AttemptOutcome = Outcome<
+  Readonly<{ end: 'published'; partition: number; offset: bigint }> | Readonly<{ end: 'not_published' }>
+>;
 
 export type Settled = Readonly<{
   /** The row's status after the settle, whoever wrote it. Stale and deleted ones are null. */

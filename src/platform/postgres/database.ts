@@ -1,4 +1,13 @@
-import pg from 'pg';
+import {
+  Client,
+  escapeIdentifier,
+  Pool,
+  types as pgTypes,
+  type ClientConfig,
+  type ConnectionConfig,
+  type CustomTypesConfig,
+  type QueryConfig,
+} from 'pg';
 import type { Sql } from './sql.ts';
 
 /** Runs one statement, in a transaction or outside of one. */
@@ -29,7 +38,7 @@ export type DatabaseTarget = Readonly<{
   /** Both are asked for each new connection, so that credentials may change while the process runs. */
   user: () => string;
   password: () => string | Promise<string>;
-  ssl: pg.ConnectionConfig['ssl'];
+  ssl: ConnectionConfig['ssl'];
 }>;
 
 export type DatabaseOptions = Readonly<{
@@ -49,15 +58,15 @@ export type DatabaseOptions = Readonly<{
 const int8 = 20;
 
 /** Offsets, epochs and counters are bigint in the database and stay bigint here; the rest as the driver does it. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+const types: CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === int8 && format !== 'binary'
       ? (text: string) => BigInt(text)
-      : pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+      : (pgTypes.getTypeParser as (oid: number, format?: string) => (value: string) => unknown)(oid, format),
 };
 
 export function createDatabase(options: DatabaseOptions): Database {
-  const configTo = ({ user, ...target }: DatabaseTarget): pg.ClientConfig => ({
+  const configTo = ({ user, ...target }: DatabaseTarget): ClientConfig => ({
     ...target,
     user: user(),
     ssl: target.ssl ?? false,
@@ -67,12 +76,12 @@ export function createDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
   });
-  class FreshClient extends pg.Client {
+  class FreshClient extends Client {
     constructor() {
       super(configTo(options.target));
     }
   }
-  const pool = new pg.Pool({
+  const pool = new Pool({
     Client: FreshClient,
     max: options.maxConnections,
     min: options.minIdleConnections ?? 0,
@@ -94,7 +103,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 
   return {
-    query: (statement) => timed(async () => rowsOf(await pool.query(configOf(statement)))),
+    query: (statement) => timed(async () => (await pool.query(configOf(statement))).rows),
 
     async transaction(work) {
       const client = await pool.connect();
@@ -104,7 +113,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       try {
         await client.query('BEGIN');
         const tx: Queryable = {
-          query: (statement) => timed(async () => rowsOf(await client.query(configOf(statement)))),
+          query: (statement) => timed(async () => (await client.query(configOf(statement))).rows),
         };
         const value = await work(tx);
         await client.query('COMMIT');
@@ -137,7 +146,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     },
 
     async connect(onEnd) {
-      const client = new pg.Client(configTo(options.direct ?? options.target));
+      const client = new Client(configTo(options.direct ?? options.target));
       let last: Error | undefined;
       client.on('error', (error) => void (last = error));
       client.on('end', () => onEnd(last));
@@ -147,7 +156,7 @@ export function createDatabase(options: DatabaseOptions): Database {
           client.on('notification', (message) => {
             if (message.channel === channel) onPayload(message.payload ?? '');
           });
-          await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+          await client.query(`LISTEN ${escapeIdentifier(channel)}`);
         },
         close: () => client.end(),
       };
@@ -157,10 +166,6 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-function configOf(statement: Sql): pg.QueryConfig {
+function configOf(statement: Sql): QueryConfig {
   return { text: statement.text, values: [...statement.values] };
-}
-
-function rowsOf<Row>(result: pg.QueryResult): readonly Row[] {
-  return result.rows as Row[];
 }

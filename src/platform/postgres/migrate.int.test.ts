@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { migrationSources } from '../../compose.ts';
-import { connectTo, createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import {
+  connectTo,
+  createTestDatabase,
+  migrationSources,
+  type TestDatabase,
+} from '../../../tests/support/database.ts';
 import { migrateDown, migrateUp, migrationStatus, readMigrations } from './migrate.ts';
 import { sql } from './sql.ts';
 

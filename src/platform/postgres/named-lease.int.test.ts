@@ -11,7 +11,12 @@ let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
-type Holder = Readonly<{ service: Service; started: Promise<void>; ended: Promise<void>; isHolding(): boolean }>;
+type Holder = Readonly<{
+  service: Service;
+  started: Promise<void>;
+  ended: Promise<void>;
+  isHolding(): boolean;
+}>;
 
 function createHolder(owner: string): Holder {
   const started = Promise.withResolvers<void>();

@@ -21,8 +21,14 @@ test('whatever items are poisoned, they and only they are stored as culprits, an
         storeCulprit: async ({ index }) => void culprits.push(index),
         until: never,
       });
-      assert.deepEqual(culprits, items.filter(({ isBad }) => isBad).map(({ index }) => index));
-      assert.deepEqual([...stored, ...culprits].toSorted((a, b) => a - b), items.map(({ index }) => index));
+      assert.deepEqual(
+        culprits,
+        items.filter(({ isBad }) => isBad).map(({ index }) => index),
+      );
+      assert.deepEqual(
+        [...stored, ...culprits].toSorted((a, b) => a - b),
+        items.map(({ index }) => index),
+      );
     }),
   );
 });

@@ -32,7 +32,7 @@ export async function persist<Item>(items: readonly Item[], how: Persist<Item>):
 }
 
 /** Repeats what failed through no fault of its values; gives up with the last error when `until` aborts. */
-export async function againUntil<T>(
+async function againUntil<T>(
   run: () => Promise<T>,
   how: Readonly<{ until: AbortSignal; onRetry?: ((error: unknown) => void) | undefined }>,
 ): Promise<T> {

@@ -37,7 +37,10 @@ async function expireLeases(): Promise<void> {
 test('workers that claim at once never get the same row', async () => {
   const workers = Array.from({ length: 8 }, (_, i) => createTestWorker(database.db, `worker-${i}`));
   const claims = await Promise.all(
-    workers.flatMap((worker) => [claim<{ id: number }>(worker, table, due), claim<{ id: number }>(worker, table, due)]),
+    workers.flatMap((worker) => [
+      claim<{ id: number }>(worker, table, due),
+      claim<{ id: number }>(worker, table, due),
+    ]),
   );
   const ids = claims.flatMap(({ rows }) => rows.map(({ id }) => id));
   assert.equal(new Set(ids).size, ids.length);
@@ -111,7 +114,10 @@ test('renewing prolongs what is still held and tells what is not', async () => {
     epochs: held.rows.map(() => held.lease.epoch),
     leaseMs: 60_000,
   });
-  assert.deepEqual(renewed.keys.toSorted((a, b) => a - b), [4, 5, 6, 7, 8, 9, 10]);
+  assert.deepEqual(
+    renewed.keys.toSorted((a, b) => a - b),
+    [4, 5, 6, 7, 8, 9, 10],
+  );
 });
 
 test('a live lease is not reaped', async () => {

@@ -1,7 +1,11 @@
+import { trace } from '@opentelemetry/api';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Queryable } from './database.ts';
 import { sql, type Sql } from './sql.ts';
+import { withSpan } from '../telemetry/tracing.ts';
+
+const tracer = trace.getTracer('redrive');
 
 /**
  * Claim, do, settle: the one mechanism that all slices use over their own tables.
@@ -54,12 +58,12 @@ export type ClaimOptions = Readonly<{
 
 export async function claim<Row>(
   worker: Worker,
-  { table, key }: WorkTable,
+  { slice, table, key }: WorkTable,
   options: ClaimOptions,
 ): Promise<Claimed<Row>> {
   // Read before the claim: by this clock the lease can only end too early.
   const askedAtMs = worker.clock.monotonicMs();
-  const rows = await worker.db.query<Row & { claim_epoch: bigint }>(sql`
+  const statement = sql`
     WITH epoch AS MATERIALIZED (
       SELECT nextval('platform.lease_epochs') AS value
     ), picked AS MATERIALIZED (
@@ -78,7 +82,10 @@ export async function claim<Row>(
       WHERE t.${key} = picked.key AND t.lease_epoch < epoch.value
       RETURNING ${options.returning}, epoch.value AS claim_epoch
     )${options.also ?? sql``}
-    SELECT * FROM claimed ORDER BY ${options.rowOrder ?? sql`claim_epoch`}`);
+    SELECT * FROM claimed ORDER BY ${options.rowOrder ?? sql`claim_epoch`}`;
+  const rows = await withSpan(tracer, 'claim', { slice, limit: options.limit }, () =>
+    worker.db.query<Row & { claim_epoch: bigint }>(statement),
+  );
   const lease: Lease = {
     owner: worker.owner,
     epoch: rows[0]?.claim_epoch ?? 0n,
@@ -106,10 +113,10 @@ export type SettleOptions = Readonly<{
  */
 export async function settle<Row>(
   db: Queryable,
-  { table, key, keyArray }: WorkTable,
+  { slice, table, key, keyArray }: WorkTable,
   options: SettleOptions,
 ): Promise<readonly Row[]> {
-  return db.query<Row>(sql`
+  const statement = sql`
     WITH settled AS (
       UPDATE ${table} t
       SET ${options.set}, lease_owner = NULL, lease_until = NULL,
@@ -119,7 +126,8 @@ export async function settle<Row>(
         AND ${options.guard}
       RETURNING ${options.returning}
     )${options.also ?? sql``}
-    SELECT * FROM settled`);
+    SELECT * FROM settled`;
+  return withSpan(tracer, 'settle', { slice, items: options.keys.length }, () => db.query<Row>(statement));
 }
 
 /** Prolongs leases; the keys that are still held come back, the others are lost and must be let go. */
