@@ -127,13 +127,14 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
   });
 
   const runs = (role: Config['roles'][number]): boolean => config.roles.includes(role);
-  if (runs('api')) http.addRoutes('dlq', dlq.addRoutes);
+  if (runs('api')) http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
   const services: readonly Service[] = [
     wake,
     replica,
     ...(runs('api') || runs('workers') ? [dlq.reaper] : []),
     ...(runs('workers') ? dlq.maintenance : []),
     ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),
+    dlq.retries,
     http,
   ];
   const closeAll = async (): Promise<void> => {

@@ -1,63 +1,96 @@
 import type { Command } from 'commander';
-import { loggerFor, migrationSources, openDatabase } from '../compose.ts';
-import type { Database } from '../platform/postgres/database.ts';
-import { migrateDown, migrateUp, migrationStatus } from '../platform/postgres/migrate.ts';
+import { migrationSources } from '../compose.ts';
+import {
+  migrateDown,
+  migrateUp,
+  migrationStatus,
+  type MigrationStatus,
+} from '../platform/postgres/migrate.ts';
+import { withExamples } from './examples.ts';
+import { SilentFailure, UsageError } from './exit-code.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from './options.ts';
+import { createPrinter, type Printer, type Tone } from './output/printer.ts';
+import type { Terminal } from './terminal.ts';
+import { wholeNumber } from './whole-number.ts';
+import { withDatabase } from './with-database.ts';
 
-export function addMigrateCommand(program: Command): void {
-  const migrate = program.command('migrate').description('the database schema: apply, take back, show');
+type DownArgs = ConfigArgs & Readonly<{ to: number }>;
+type StatusArgs = ConfigArgs & Readonly<{ json?: boolean }>;
 
-  withConfigOptions(migrate.command('up').description('apply what is pending')).action(
-    async (args: ConfigArgs) => {
-      const applied = await withDatabase(args, (db) => migrateUp(db, migrationSources));
-      for (const { slice, number, name } of applied) say(`applied ${slice}/${number} ${name}`);
-      if (applied.length === 0) say('nothing to apply');
-    },
+const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
+  applied: 'good',
+  pending: 'doubtful',
+  changed: 'bad',
+  unknown: 'doubtful',
+};
+
+export function addMigrateCommand(program: Command, terminal: Terminal): void {
+  const print = createPrinter(terminal);
+  const migrate = withExamples(
+    program.command('migrate').description('the database schema: apply, take back, show'),
+    'redrive migrate status --config config.yaml',
   );
 
-  withConfigOptions(migrate.command('down').description('take migrations of one slice back, newest first'))
-    .argument('<slice>', 'platform, dlq, …')
-    .requiredOption(
-      '--to <number>',
-      'the last migration that stays; 0 takes back all, and their data with them',
-    )
-    .action(async (slice: string, args: ConfigArgs & Readonly<{ to: string }>) => {
-      if (!/^\d{1,3}$/.test(args.to)) throw new Error(`--to is not a migration's number: ${args.to}`);
-      if (!migrationSources.some((source) => source.slice === slice))
-        throw new Error(
-          `unknown slice: ${slice} (known: ${migrationSources.map((source) => source.slice).join(', ')})`,
-        );
-      const reverted = await withDatabase(args, (db) =>
-        migrateDown(db, migrationSources, { slice, to: Number(args.to) }),
-      );
-      for (const { number, name } of reverted) say(`took back ${slice}/${number} ${name}`);
-      if (reverted.length === 0) say('nothing to take back');
-    });
+  withExamples(
+    withConfigOptions(migrate.command('up').description('apply what is pending')),
+    'redrive migrate up --config config.yaml',
+  ).action(async (args: ConfigArgs) => {
+    const applied = await withDatabase(configFrom(args, {}, terminal), (db) =>
+      migrateUp(db, migrationSources),
+    );
+    for (const migration of applied) print.line(`applied ${nameOf(migration)}`);
+    if (applied.length === 0) print.line('nothing to apply');
+  });
 
-  withConfigOptions(migrate.command('status').description('show every migration'))
-    .option('--json', 'as JSON')
-    .action(async (args: ConfigArgs & Readonly<{ json?: boolean }>) => {
-      const status = await withDatabase(args, (db) => migrationStatus(db, migrationSources));
-      if (args.json === true) return say(JSON.stringify(status, null, 2));
-      for (const { slice, number, name, state, appliedAt } of status)
-        say(
-          `${state.padEnd(8)} ${`${slice}/${String(number).padStart(3, '0')}`.padEnd(14)} ${name.padEnd(32)} ${appliedAt?.toISOString() ?? ''}`.trimEnd(),
-        );
-      if (status.some(({ state }) => state === 'pending' || state === 'changed')) process.exitCode = 1;
-    });
+  withExamples(
+    withConfigOptions(migrate.command('down').description('take migrations of one slice back, newest first'))
+      .argument('<slice>', migrationSources.map(({ slice }) => slice).join(' or '))
+      .requiredOption(
+        '--to <number>',
+        'the last migration that stays; 0 takes back all, and their data with them',
+        wholeNumber(0, 999),
+      ),
+    'redrive migrate down dlq --to 6 --config config.yaml',
+  ).action(async (slice: string, args: DownArgs) => {
+    const known = migrationSources.map((source) => source.slice);
+    if (!known.includes(slice)) throw new UsageError(`unknown slice: ${slice} (known: ${known.join(', ')})`);
+    const reverted = await withDatabase(configFrom(args, {}, terminal), (db) =>
+      migrateDown(db, migrationSources, { slice, to: args.to }),
+    );
+    for (const migration of reverted) print.line(`took back ${nameOf(migration)}`);
+    if (reverted.length === 0) print.line('nothing to take back');
+  });
+
+  withExamples(
+    withConfigOptions(
+      migrate.command('status').description('show every migration; fails where one is pending or changed'),
+    ).option('--json', 'as JSON'),
+    'redrive migrate status --config config.yaml',
+  ).action(async (args: StatusArgs) => {
+    const status = await withDatabase(configFrom(args, {}, terminal), (db) =>
+      migrationStatus(db, migrationSources),
+    );
+    if (args.json === true) print.json(JSON.stringify(status, null, 2));
+    else showStatus(print, status);
+    if (status.some(({ state }) => state === 'pending' || state === 'changed')) throw new SilentFailure();
+  });
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+function showStatus(print: Printer, status: readonly MigrationStatus[]): void {
+  print.table<MigrationStatus>(
+    [
+      {
+        title: 'STATE',
+        text: ({ state }) => state,
+        paint: (cell, { state }) => print.paint(tones[state], cell),
+      },
+      { title: 'MIGRATION', text: nameOf },
+      { title: 'APPLIED', text: ({ appliedAt }) => appliedAt?.toISOString() ?? '-' },
+    ],
+    status,
+  );
 }
 
-async function withDatabase<T>(args: ConfigArgs, work: (db: Database) => Promise<T>): Promise<T> {
-  const config = configFrom(args);
-  const { database, db } = await openDatabase(config, loggerFor(config));
-  try {
-    return await work(db);
-  } finally {
-    await db.end();
-    await database?.stop();
-  }
+function nameOf({ slice, number, name }: Readonly<{ slice: string; number: number; name: string }>): string {
+  return `${slice}/${String(number).padStart(3, '0')} ${name}`;
 }

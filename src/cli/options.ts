@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfig, type Config } from '../config.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The options of every command that runs from a configuration. */
 export type ConfigArgs = Readonly<{ config?: string; port?: string; host?: string; dataDir?: string }>;
@@ -16,9 +17,13 @@ export function withServerOptions(command: Command): Command {
     .option('--host <address>', 'address of the HTTP server');
 }
 
-export function configFrom(args: ConfigArgs, defaults: NodeJS.ProcessEnv = {}): Config {
+export function configFrom(
+  args: ConfigArgs,
+  defaults: NodeJS.ProcessEnv = {},
+  { env }: Pick<Terminal, 'env'> = process,
+): Config {
   return loadConfig({
     argv: { configPath: args.config, port: args.port, host: args.host, dataDir: args.dataDir },
-    env: { ...defaults, ...process.env },
+    env: { ...defaults, ...env },
   });
 }

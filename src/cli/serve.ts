@@ -1,13 +1,35 @@
 import type { Command } from 'commander';
 import { startSystem } from '../compose.ts';
+import { AppError, codeOf } from '../kernel/errors.ts';
+import { withExamples } from './examples.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
 import { runUntilSignal } from './run-until-signal.ts';
+import type { Terminal } from './terminal.ts';
+import { explainingDatabase } from './with-database.ts';
 
-export function addServeCommand(program: Command): void {
-  withServerOptions(
-    program.command('serve').description('run the server from a configuration: REST API, workers, ingest'),
+export function addServeCommand(program: Command, terminal: Terminal): void {
+  withExamples(
+    withServerOptions(
+      program.command('serve').description('run the server from a configuration: REST API, workers, ingest'),
+    ),
+    'redrive serve --config config.yaml',
+    'DATABASE_URL=postgres://app:secret@db/redrive KAFKA_BROKERS=kafka:9092 redrive serve',
   ).action(async (args: ConfigArgs) => {
-    const system = await startSystem(configFrom(args), { onPortTaken: 'fail' });
+    const config = configFrom(args, {}, terminal);
+    const system = await explainingDatabase(config, async () => {
+      try {
+        return await startSystem(config, { onPortTaken: 'fail' });
+      } catch (error) {
+        if (codeOf(error) !== 'EADDRINUSE') throw error;
+        const { host, port } = config.server;
+        throw new AppError(
+          'SYS_HTTP_PORT_TAKEN',
+          'internal',
+          `port ${port} of ${host} is taken: choose another one with --port, or end the process that has it`,
+          { cause: error },
+        );
+      }
+    });
     await runUntilSignal(system);
   });
 }

@@ -1,7 +1,9 @@
 import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
+import { messageOf } from '../kernel/errors.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
+import { createRunningWork } from '../kernel/running-work.ts';
 import { createSoloGate } from '../kernel/solo-gate.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Broker } from '../platform/broker/port.ts';
@@ -30,7 +32,8 @@ import { createPostgresMessageReader } from './infra/postgres-message-reader.ts'
 import { createPostgresPartitionStore, partitionsChannel } from './infra/postgres-partition-store.ts';
 import { createPostgresRetryStore } from './infra/postgres-retry-store.ts';
 import { archiveOnSchedule } from './infra/scheduled-archive.ts';
-import { createPartitionReader, type PartitionReader } from './usecase/partition-reader.ts';
+import { createPartitionReader } from './usecase/partition-reader.ts';
+import type { PartitionStore } from './usecase/ports.ts';
 
 /** For whoever works on the slice's topics or tables without running it. */
 export { compileTopicGlobs, createPostgresArchiveStore };
@@ -63,11 +66,14 @@ export type DlqDeps = Readonly<{
 }>;
 
 export type Dlq = Readonly<{
-  addRoutes(app: HttpApp): void;
+  /** Retries that run longer than the server listens end early when `stopping` aborts. */
+  addRoutes(app: HttpApp, stopping: AbortSignal): void;
+  /** Waits at its stop for retries that are under way: their clients may be gone, their leases are not. */
+  retries: Service;
   /** Ends the attempts of lost workers; in every process that retries. */
   reaper: Service;
   /** Reads dead-letter topics; null without a broker. */
-  reader: PartitionReader | null;
+  reader: Service | null;
   /** What one replica does for all: figures and archiving. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
@@ -103,7 +109,6 @@ export function createDlq(deps: DlqDeps): Dlq {
   const archived = metrics.counter({ name: 'dlq_archived_total', help: 'Messages moved to the archive.' });
 
   const isDeadLetterTopic = compileTopicGlobs(options.topicPatterns);
-  const stopping = new AbortController();
   const partitions = createPostgresPartitionStore(db, worker);
   const archive = createPostgresArchiveStore(db);
   const reader = createPostgresMessageReader(db);
@@ -112,7 +117,9 @@ export function createDlq(deps: DlqDeps): Dlq {
     onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
   });
 
-  const routeDeps: RouteDeps = {
+  const running = createRunningWork('dlq retries');
+  const gate = createSoloGate();
+  const routeDeps: Omit<RouteDeps, 'stopping'> = {
     reader,
     store,
     partitions,
@@ -120,7 +127,11 @@ export function createDlq(deps: DlqDeps): Dlq {
     source: broker,
     publish: broker === null ? null : createPublisher(broker, metrics, options.publishTimeoutMs),
     clock: deps.clock,
-    gate: createSoloGate(),
+    // Every attempt runs inside the gate, so whoever watches the gate knows what is under way.
+    gate: {
+      together: (work) => running.watch(gate.together(work)),
+      alone: (work) => running.watch(gate.alone(work)),
+    },
     publishTimeoutMs: options.publishTimeoutMs,
     republishKey: options.republishKey,
     stripFailureHeaders: (headers, dialect) => stripFailureHeaders(headers, dialect ?? 'none'),
@@ -135,17 +146,16 @@ export function createDlq(deps: DlqDeps): Dlq {
       return route.unroutable ? null : route.topic;
     },
     onAttempt: (outcome) => retries.inc({ outcome }),
-    stopping: stopping.signal,
     batchSize: retryBatchSize,
     chunkSize: retryChunkSize,
   };
 
   const partitionReader =
-    broker === null ? null : createReader({ ...deps, broker }, log, { isDeadLetterTopic });
+    broker === null ? null : createReader({ ...deps, broker }, log, { isDeadLetterTopic, partitions });
   const figures = createGlobalFigures(metrics, { reader, partitions, archive });
   const onLeaseError = (error: unknown): void => log.warn({ err: error }, 'maintenance failed');
 
-  const reaperLoop = createLoop({
+  const reaper = createLoop({
     name: 'dlq reaper',
     everyMs: reapEveryMs,
     async run() {
@@ -156,15 +166,10 @@ export function createDlq(deps: DlqDeps): Dlq {
   });
 
   return {
-    addRoutes: (app) => addDlqRoutes(app, routeDeps),
+    addRoutes: (app, stopping) => addDlqRoutes(app, { ...routeDeps, stopping }),
     reader: partitionReader,
-    reaper: {
-      ...reaperLoop,
-      async stop(deadline) {
-        stopping.abort();
-        await reaperLoop.stop(deadline);
-      },
-    },
+    reaper,
+    retries: running.service,
     maintenance: [
       createNamedLease(worker, {
         name: 'dlq.figures',
@@ -194,7 +199,7 @@ export function createDlq(deps: DlqDeps): Dlq {
           ]
         : []),
     ],
-    checks: partitionReader === null ? [] : [brokerCheck(partitionReader)],
+    checks: broker === null ? [] : [brokerCheck(broker)],
   };
 }
 
@@ -217,8 +222,11 @@ function createPublisher(
 function createReader(
   deps: DlqDeps & Readonly<{ broker: Broker }>,
   log: Logger,
-  { isDeadLetterTopic }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean }>,
-): PartitionReader {
+  {
+    isDeadLetterTopic,
+    partitions,
+  }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean; partitions: PartitionStore }>,
+): Service {
   const { db, worker, metrics, options } = deps;
   const ingested = metrics.counter({
     name: 'dlq_ingested_total',
@@ -227,7 +235,7 @@ function createReader(
   });
   return createPartitionReader({
     source: deps.broker,
-    partitions: createPostgresPartitionStore(db, worker),
+    partitions,
     ingest: createPostgresIngestStore(db, worker, {
       maxRetries: options.maxRetries,
       makeId: createUuidMaker(deps.clock),
@@ -259,15 +267,17 @@ function createReader(
 }
 
 /** A broker that is away degrades: what is stored can still be seen, and retries say what is wrong. */
-function brokerCheck(reader: PartitionReader): HealthCheck {
+function brokerCheck(broker: Broker): HealthCheck {
   return {
     name: 'kafka',
     critical: false,
-    async check() {
-      const { isBrokerReachable, lastError } = reader.state();
-      return isBrokerReachable
-        ? { status: 'healthy' }
-        : { status: 'degraded', message: lastError ?? 'unknown' };
+    async check(signal) {
+      try {
+        await broker.clusterId(signal);
+        return { status: 'healthy' };
+      } catch (error) {
+        return { status: 'degraded', message: messageOf(error) };
+      }
     },
   };
 }

@@ -20,3 +20,9 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (!signal?.aborted) throw error;
   }
 }
+
+/** Resolves when the signal aborts; at once if it has. */
+export async function onceAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -181,12 +181,13 @@ function addRetryRoutes(app: HttpApp, deps: RouteDeps): void {
     },
     async (request, reply) => {
       const { topic } = request.params;
-      const { retried, failed, unroutable } = await retryAll(deps, topic, actorOf(request));
+      const { retried, failed, unroutable, skipped } = await retryAll(deps, topic, actorOf(request));
       return reply.send({
         retried,
         message: `${retried} messages retried in topic ${topic}`,
         ...(failed > 0 ? { failed } : {}),
         ...(unroutable > 0 ? { unroutable } : {}),
+        ...(skipped > 0 ? { skipped } : {}),
       });
     },
   );

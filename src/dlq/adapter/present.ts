@@ -4,7 +4,7 @@ import { rawJson } from '../../platform/http/raw-json.ts';
 import type { Status } from '../domain/message.ts';
 import type { Header } from '../domain/record.ts';
 import type { PartitionAccount } from '../usecase/account-sources.ts';
-import type { HistoryEntry, Message, RawMessage, TopicSummary } from '../usecase/ports.ts';
+import type { HistoryEntry, LastSeek, Message, RawMessage, TopicSummary } from '../usecase/ports.ts';
 
 /** The slice's objects as JSON shows them: the fields that clients have always known first, ours after them. */
 
@@ -124,8 +124,12 @@ export function presentSource(source: PartitionAccount): Json {
     gaps: source.lost,
     first_offset: source.firstOffset,
     high_offset: source.highOffset,
-    last_seek: source.lastSeek,
+    last_seek: source.lastSeek === null ? null : presentSeek(source.lastSeek),
   };
+}
+
+function presentSeek(seek: LastSeek): Json {
+  return { ...seek, at: at(new Date(seek.at)), from: BigInt(seek.from), to: BigInt(seek.to) };
 }
 
 function stateOf(source: PartitionAccount): 'gone' | 'stopped' | 'reading' | 'waiting' {

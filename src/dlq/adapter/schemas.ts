@@ -105,6 +105,9 @@ export const RetryAllSchema = Type.Object({
   unroutable: Type.Optional(
     Type.Integer({ description: 'Only where some were skipped for want of a topic.' }),
   ),
+  skipped: Type.Optional(
+    Type.Integer({ description: 'Only where some were given back unsent; retry again.' }),
+  ),
 });
 
 export const DeleteSchema = Type.Object({ success: Type.Literal(true), message: Type.String() });

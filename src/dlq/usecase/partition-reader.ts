@@ -1,6 +1,5 @@
 import { backoffMs } from '../../kernel/backoff.ts';
-import { sleep } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { onceAborted, sleep } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import { discoverPartitions, partitionKey, type DiscoverDeps } from './discover-partitions.ts';
 import { createHeldPartitions } from './held-partitions.ts';
@@ -24,24 +23,15 @@ export type PartitionReaderDeps = Omit<ReadDeps, 'held' | 'onMoved' | 'onStored'
     onError: (what: string, error: unknown) => void;
   }>;
 
-export type ReaderState = Readonly<{
-  isBrokerReachable: boolean;
-  lastError: string | null;
-  partitions: number;
-}>;
-
-export type PartitionReader = Service & Readonly<{ state(): ReaderState }>;
-
 const balanceEveryMs = 2000;
 
-export function createPartitionReader(deps: PartitionReaderDeps): PartitionReader {
+export function createPartitionReader(deps: PartitionReaderDeps): Service {
   const stopping = new AbortController();
   const { signal } = stopping;
   const inFlight: InFlight = { bytes: 0 };
   const reading = new Map<number, Promise<void>>();
   let nodeOf: ReadonlyMap<string, number> = new Map();
   let discoverAtMs = 0;
-  let lastError: string | null = 'the broker was not asked yet';
   let running: Promise<unknown> = Promise.resolve();
 
   const held = createHeldPartitions({
@@ -100,11 +90,9 @@ export function createPartitionReader(deps: PartitionReaderDeps): PartitionReade
         for (const one of await held.balance(clusterId)) mirror.note(one.held);
         startReading();
         failures = 0;
-        lastError = null;
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
-        lastError = messageOf(error);
         deps.onError('discovery', error);
       }
       const waitMs =
@@ -122,7 +110,6 @@ export function createPartitionReader(deps: PartitionReaderDeps): PartitionReade
 
   return {
     name: 'dlq partition reader',
-    state: () => ({ isBrokerReachable: lastError === null, lastError, partitions: held.all().length }),
     async start() {
       running = Promise.all([shareOut(), keepLeases(), mirror.run(signal)]);
     },
@@ -134,9 +121,4 @@ export function createPartitionReader(deps: PartitionReaderDeps): PartitionReade
       if (!deadline.aborted) await mirror.flush();
     },
   };
-}
-
-async function onceAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -15,9 +15,16 @@ import type { RetryDeps } from './retry-message.ts';
 export type RetryAllDeps = RetryDeps &
   Readonly<{ stopping: AbortSignal; batchSize: number; chunkSize: number }>;
 
-export type RetryAllAnswer = Readonly<{ retried: number; failed: number; unroutable: number }>;
+export type RetryAllAnswer = Readonly<{
+  retried: number;
+  failed: number;
+  /** Left PENDING because it is not known where they belong. */
+  unroutable: number;
+  /** Left PENDING because the call ended, or their lease ran short, before they were sent. */
+  skipped: number;
+}>;
 
-type Tally = { retried: number; failed: number; unroutable: number; ended: string | null };
+type Tally = { -readonly [Field in keyof RetryAllAnswer]: number } & { ended: string | null };
 
 export async function retryAll(deps: RetryAllDeps, topic: string, actor: string): Promise<RetryAllAnswer> {
   // Messages of lost workers first become claimable, or dead.
@@ -25,7 +32,7 @@ export async function retryAll(deps: RetryAllDeps, topic: string, actor: string)
   const since = await deps.store.startRetryAll();
   const isDlqTopic = deps.isDeadLetterTopic(topic);
   const reroute = deps.routeOf({ originalTopic: topic, sourceTopic: topic });
-  const tally: Tally = { retried: 0, failed: 0, unroutable: 0, ended: null };
+  const tally: Tally = { retried: 0, failed: 0, unroutable: 0, skipped: 0, ended: null };
 
   // Rows that name a dead-letter topic as their origin go nowhere unless a rule says where.
   if (!isDlqTopic || reroute !== null)
@@ -40,7 +47,8 @@ export async function retryAll(deps: RetryAllDeps, topic: string, actor: string)
   if (reroute === null) tally.unroutable += await deps.store.countUnroutable(topic);
 
   if (tally.ended !== null && tally.retried === 0) throw brokerAway(tally.ended);
-  return { retried: tally.retried, failed: tally.failed, unroutable: tally.unroutable };
+  const { ended: _, ...answer } = tally;
+  return answer;
 }
 
 type Stream = Pick<ClaimManyOptions, 'topic' | 'by' | 'actor' | 'reroute'> &
@@ -156,6 +164,7 @@ async function settleChunk(
     if (outcome.end === 'published' || outcome.end === 'not_published') tally.retried += 1;
     else if (outcome.end === 'failed' || outcome.end === 'unknown') tally.failed += 1;
     else if (isUnroutable === true) tally.unroutable += 1;
+    else tally.skipped += 1;
     if (result?.result === 'unknown' || (result?.result === 'failed' && result.retriable))
       tally.ended ??= `${result.code}: ${result.message}`;
   }

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { createApiClient, type ApiCall } from './api-client.ts';
+import { ApiError } from './api-error.ts';
+
+const servers = new Set<ReturnType<typeof createServer>>();
+after(() => {
+  for (const server of servers) server.close();
+});
+
+async function clientOf(answer: RequestListener, { folder = '', actor = 'me' } = {}) {
+  const server = createServer(answer);
+  servers.add(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = new URL(`http://127.0.0.1:${port}${folder}`);
+  return createApiClient({ url, root: ['api', 'v1', 'dlq'], actor });
+}
+
+const json = { 'content-type': 'application/json; charset=utf-8' };
+
+async function errorOf(answer: RequestListener, call: ApiCall): Promise<ApiError> {
+  const client = await clientOf(answer);
+  const error: unknown = await client.call(call).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ApiError);
+  return error;
+}
+
+test('the text of an answer is what came', async () => {
+  const text = '{"n": 12345678901234567890.10}';
+  const client = await clientOf((_request, response) => response.writeHead(200, json).end(text));
+  assert.equal((await client.call({ path: [] })).text, text);
+});
+
+test('names are encoded, values left out are not sent, and the URL may have a folder', async () => {
+  let path = '';
+  const client = await clientOf(
+    (request, response) => {
+      path = request.url ?? '';
+      response.writeHead(200, json).end('{}');
+    },
+    { folder: '/redrive/' },
+  );
+  await client.call({ path: ['a/b?c', 'retry-all'], query: { topic: '注 文', status: undefined } });
+  assert.equal(
+    path,
+    `/redrive/api/v1/dlq/a%2Fb%3Fc/retry-all?topic=${encodeURIComponent('注').concat('+')}${encodeURIComponent('文')}`,
+  );
+});
+
+test('the actor arrives as UTF-8', async () => {
+  let actor = '';
+  const client = await clientOf(
+    (request, response) => {
+      actor = Buffer.from(String(request.headers['x-actor']), 'latin1').toString();
+      response.writeHead(200, json).end('{}');
+    },
+    { actor: '太郎@host' },
+  );
+  await client.call({ path: [] });
+  assert.equal(actor, '太郎@host');
+});
+
+test('a refusal carries the code, the message, the details and the request id', async () => {
+  const details = [{ field: 'page', reason: 'minimum', message: 'must be >= 1' }];
+  const error = await errorOf(
+    (_request, response) =>
+      response
+        .writeHead(400, json)
+        .end(JSON.stringify({ error: { code: 'SYS_DLQ_X', message: 'no', request_id: 'req_1', details } })),
+    { path: [] },
+  );
+  assert.deepEqual(
+    [error.status, error.code, error.message, error.requestId, error.details],
+    [400, 'SYS_DLQ_X', 'no', 'req_1', details],
+  );
+});
+
+test('a refusal in doubt says so', async () => {
+  const details = [{ field: 'broker', reason: 'in_doubt', message: 'm' }];
+  const error = await errorOf(
+    (_request, response) =>
+      response.writeHead(503, json).end(JSON.stringify({ error: { message: 'm', details } })),
+    { method: 'POST', path: [] },
+  );
+  assert.equal(error.isInDoubt, true);
+});
+
+test('an answer of somebody else is not taken for one of ours', async () => {
+  const page = await errorOf(
+    (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('hi'),
+    { path: [] },
+  );
+  assert.match(page.message, /not Redrive's API: check --url or REDRIVE_URL/);
+  const gateway = await errorOf((_request, response) => response.writeHead(502).end('bad gateway'), {
+    path: [],
+  });
+  assert.match(gateway.message, /HTTP 502, and not from Redrive/);
+});
+
+test('an action without an answer is in doubt, and a question is not', async () => {
+  const hangUp: RequestListener = (request) => request.socket.destroy();
+  const action = await errorOf(hangUp, { method: 'POST', path: [] });
+  assert.match(action.message, /may or may not have been done/);
+  assert.equal(action.isInDoubt, true);
+  const question = await errorOf(hangUp, { path: [] });
+  assert.equal(question.isInDoubt, false);
+});
+
+test('an answer that breaks off is in doubt as well', async () => {
+  const error = await errorOf(
+    (_request, response) => {
+      response.writeHead(200, { ...json, 'content-length': 100 });
+      response.write('{', () => response.socket?.destroy());
+    },
+    { method: 'POST', path: [] },
+  );
+  assert.equal(error.isInDoubt, true);
+});
+
+test('nobody waits for ever', async () => {
+  const error = await errorOf(() => {}, { path: [], timeoutMs: 20 });
+  assert.match(error.message, /did not answer \(no answer within 0.02 s\)/);
+});

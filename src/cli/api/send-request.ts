@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { ApiError } from './api-error.ts';
+import { explainLostAnswer, explainUnreachable } from './explain-unreachable.ts';
+
+export type HttpRequest = Readonly<{
+  method: 'GET' | 'POST' | 'DELETE';
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  body?: string;
+  timeoutMs: number;
+}>;
+
+export type HttpAnswer = Readonly<{
+  status: number;
+  contentType: string;
+  requestId: string | undefined;
+  text: string;
+}>;
+
+const connectTimeoutMs = 5000;
+
+/**
+ * One request on a connection of its own. What fails before the connection stands was certainly not done; what
+ * fails after it may have been, unless it only reads, and the error says which.
+ */
+export async function sendRequest({
+  method,
+  url,
+  headers,
+  body,
+  timeoutMs,
+}: HttpRequest): Promise<HttpAnswer> {
+  const isTls = url.protocol === 'https:';
+  const outgoing = (isTls ? https : http).request(url, {
+    method,
+    agent: false,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+  });
+  const giveUpAfter = (ms: number): NodeJS.Timeout =>
+    setTimeout(() => outgoing.destroy(new Error(`no answer within ${ms / 1000} s`)), ms);
+  let timer = giveUpAfter(connectTimeoutMs);
+  let isConnected = false;
+  outgoing.once('socket', (socket) => {
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
+      isConnected = true;
+      clearTimeout(timer);
+      timer = giveUpAfter(timeoutMs);
+    });
+  });
+  // Also once the answer has begun, when the error comes out of reading it.
+  outgoing.on('error', () => {});
+  try {
+    outgoing.end(body);
+    const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage];
+    return {
+      status: incoming.statusCode ?? 0,
+      contentType: incoming.headers['content-type'] ?? '',
+      requestId: headerOf(incoming, 'x-request-id'),
+      text: await readAll(incoming),
+    };
+  } catch (error) {
+    if (!isConnected) throw new ApiError(explainUnreachable(error, url));
+    throw new ApiError(explainLostAnswer(error, url, method), { isInDoubt: method !== 'GET' });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readAll(incoming: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function headerOf(incoming: http.IncomingMessage, name: string): string | undefined {
+  const value = incoming.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}

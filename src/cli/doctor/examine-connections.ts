@@ -1,0 +1,62 @@
+import type { Config } from '../../config.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import { ok, problem, warning, type Finding } from './finding.ts';
+
+export type ConnectionFacts = Readonly<{
+  /** Running now; a database that nobody uses yet counts as one. */
+  replicas: number;
+  /** The pool's greatest size. */
+  poolSize: number;
+  /** One more connection per replica, where it listens. */
+  listens: boolean;
+  maxConnections: number;
+  /** Kept for superusers and the like: not for us. */
+  reserved: number;
+  /** Connections of everybody else now. */
+  others: number;
+}>;
+
+export async function examineConnections(db: Queryable, config: Config): Promise<Finding> {
+  const rows = await db.query<Pick<ConnectionFacts, 'maxConnections' | 'reserved' | 'others'>>(sql`
+    SELECT current_setting('max_connections')::int AS "maxConnections",
+           current_setting('superuser_reserved_connections')::int
+             + coalesce(current_setting('reserved_connections', true)::int, 0) AS reserved,
+           (SELECT count(*)::int FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND application_name <> ${config.app.name}) AS others`);
+  return judgeConnections({
+    maxConnections: rows[0]?.maxConnections ?? 0,
+    reserved: rows[0]?.reserved ?? 0,
+    others: rows[0]?.others ?? 0,
+    replicas: Math.max(1, await freshReplicas(db)),
+    poolSize: config.database.maxOpenConns,
+    listens: config.database.wake === 'listen',
+  });
+}
+
+/** The budget is for all replicas at their greatest, not for what they happen to use now. */
+export function judgeConnections(facts: ConnectionFacts): Finding {
+  const { replicas, poolSize, listens, maxConnections, reserved, others } = facts;
+  const listeners = listens ? 1 : 0;
+  const needed = replicas * (poolSize + listeners);
+  const usable = maxConnections - reserved;
+  const found =
+    `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} with ${poolSize}${listens ? ' + 1' : ''} connections need ${needed}; ` +
+    `PostgreSQL gives ${usable} (max_connections ${maxConnections}, ${reserved} reserved), others use ${others}`;
+  const left = usable - others;
+  if (needed <= left) return ok('connections', found);
+  const fitting = Math.floor(left / replicas) - listeners;
+  const lower = fitting >= 1 ? `lower database.max_open_conns to ${fitting}, or ` : '';
+  const advice = `${lower}raise max_connections to at least ${needed + reserved + others}`;
+  return needed > usable ? problem('connections', found, advice) : warning('connections', found, advice);
+}
+
+async function freshReplicas(db: Queryable): Promise<number> {
+  const known = await db.query<{ exists: boolean }>(sql`
+    SELECT to_regclass('platform.replicas') IS NOT NULL AS exists`);
+  if (known[0]?.exists !== true) return 0;
+  const rows = await db.query<{ count: bigint }>(sql`
+    SELECT count(*) AS count FROM platform.replicas
+    WHERE seen_at > clock_timestamp() - interval '15 seconds'`);
+  return Number(rows[0]?.count ?? 0n);
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import type { Terminal } from '../terminal.ts';
+import { createPrinter } from './printer.ts';
+
+function fakeTerminal(
+  stdout: Readonly<{ isTTY?: boolean; columns?: number }>,
+  env: NodeJS.ProcessEnv = {},
+): Terminal & Readonly<{ written: () => string }> {
+  let text = '';
+  const write = (data: string | Uint8Array): void => void (text += data.toString());
+  return {
+    env,
+    stdin: new PassThrough(),
+    stdout: { ...stdout, write },
+    stderr: { write },
+    written: () => text,
+  };
+}
+
+test('colours are for terminals only', () => {
+  const painted = (stdout: Readonly<{ isTTY?: boolean }>, env?: NodeJS.ProcessEnv): string =>
+    createPrinter(fakeTerminal(stdout, env)).paint('bad', 'DEAD');
+  assert.equal(painted({ isTTY: true }), '\u001b[31mDEAD\u001b[39m');
+  assert.equal(painted({ isTTY: true }, { NO_COLOR: '' }), '\u001b[31mDEAD\u001b[39m');
+  assert.equal(painted({ isTTY: true }, { NO_COLOR: '1' }), 'DEAD');
+  assert.equal(painted({ isTTY: true }, { TERM: 'dumb' }), 'DEAD');
+  assert.equal(painted({}), 'DEAD');
+});
+
+test('JSON goes into a pipe as it came, and to a terminal without what it would act on', () => {
+  const json = '{"n":1.10,"text":"\u009b31m \u202e"}';
+  const pipe = fakeTerminal({});
+  createPrinter(pipe).json(json);
+  assert.equal(pipe.written(), `${json}\n`);
+  const screen = fakeTerminal({ isTTY: true });
+  createPrinter(screen).json(json);
+  assert.equal(screen.written(), '{"n":1.10,"text":"\\u009b31m \\u202e"}\n');
+});
+
+test('a table is as wide as the terminal, and in a pipe as wide as it needs', () => {
+  const columns = [{ title: 'ERROR', text: (row: string) => row, minWidth: 5 }];
+  const screen = fakeTerminal({ isTTY: true, columns: 8 });
+  createPrinter(screen).table(columns, ['connection refused']);
+  assert.equal(screen.written(), 'ERROR\nconnect…\n');
+  const pipe = fakeTerminal({ columns: 8 });
+  createPrinter(pipe).table(columns, ['connection refused']);
+  assert.equal(pipe.written(), 'ERROR\nconnection refused\n');
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { displayWidth } from './display-width.ts';
+import { renderTable, type Column } from './render-table.ts';
+
+type Row = Readonly<{ id: string; count: number; error: string }>;
+
+const columns: readonly Column<Row>[] = [
+  { title: 'ID', text: ({ id }) => id },
+  { title: 'COUNT', text: ({ count }) => String(count), align: 'right' },
+  { title: 'ERROR', text: ({ error }) => error, minWidth: 10 },
+];
+
+test('columns are as wide as their widest cell', () => {
+  assert.deepEqual(
+    renderTable(columns, [
+      { id: 'a', count: 1, error: 'x' },
+      { id: 'long', count: 12_345_678, error: '' },
+    ]),
+    ['ID       COUNT  ERROR', 'a            1  x', 'long  12345678'],
+  );
+});
+
+test('wide characters take their two columns', () => {
+  const rows = ['注文', 'ab'].map((id) => ({ id, count: 1, error: 'e' }));
+  assert.deepEqual(renderTable(columns, rows), ['ID    COUNT  ERROR', '注文      1  e', 'ab        1  e']);
+});
+
+test('without a terminal nothing is cut', () => {
+  const error = 'e'.repeat(5000);
+  assert.ok(renderTable(columns, [{ id: 'a', count: 1, error }])[1]?.endsWith(error));
+});
+
+test('a narrow terminal cuts only what may be cut', () => {
+  const id = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
+  const [, line] = renderTable(columns, [{ id, count: 1, error: 'connection refused by the database' }], 60);
+  assert.equal(line, `${id}      1  connection ref…`);
+  const [, narrow] = renderTable(columns, [{ id, count: 1, error: 'connection refused' }], 20);
+  assert.equal(narrow, `${id}      1  connectio…`);
+});
+
+test('a cell cannot break out of its line', () => {
+  const [, line] = renderTable(columns, [{ id: 'a', count: 1, error: 'x\n\u001b[2Jy' }]);
+  assert.equal(line, 'a       1  x\\n\\u001b[2Jy');
+});
+
+test('colours do not disturb the columns', () => {
+  const painted = columns.map((column) => ({ ...column, paint: (cell: string) => `<${cell}>` }));
+  assert.deepEqual(renderTable(painted, [{ id: 'a', count: 1, error: 'x' }]), [
+    'ID  COUNT  ERROR',
+    '<a >  <    1>  <x>',
+  ]);
+});
+
+test('every line fits the terminal where the cells that are never cut do', () => {
+  const row = fc.record({
+    id: fc.string({ maxLength: 5 }),
+    count: fc.nat(99_999),
+    error: fc.string({ unit: 'grapheme', maxLength: 200 }),
+  });
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 60, max: 120 }), (rows, width) => {
+      for (const line of renderTable(columns, rows, width)) assert.ok(displayWidth(line) <= width);
+    }),
+  );
+});
