@@ -22,7 +22,7 @@ import { withSpan } from '../platform/telemetry/tracing.ts';
 import { createDecoder } from './adapter/decode-dead-letter.ts';
 import { stripFailureHeaders } from './adapter/decoding/strip-failure-headers.ts';
 import { addDlqRoutes, type RouteDeps } from './adapter/http-routes.ts';
-import { resolveOriginalTopic, type OriginalTopicRule } from './domain/original-topic.ts';
+import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
 import { compileTopicGlobs } from './domain/topic-glob.ts';
 import { createGlobalFigures } from './infra/global-figures.ts';
 import { createPostgresActionStore } from './infra/postgres-action-store.ts';
@@ -136,14 +136,9 @@ export function createDlq(deps: DlqDeps): Dlq {
     republishKey: options.republishKey,
     stripFailureHeaders: (headers, dialect) => stripFailureHeaders(headers, dialect ?? 'none'),
     isDeadLetterTopic,
-    routeOf({ originalTopic, sourceTopic }) {
-      const route = resolveOriginalTopic({
-        told: undefined,
-        sourceTopic: sourceTopic ?? originalTopic,
-        rules: options.originalTopicRules,
-        isDeadLetterTopic,
-      });
-      return route.unroutable ? null : route.topic;
+    routesOf(deadLetterTopic) {
+      const question = { deadLetterTopic, rules: options.originalTopicRules, isDeadLetterTopic };
+      return { unroutable: routeByRules(question), misnamed: routeByRulesOrName(question) };
     },
     onAttempt: (outcome) => retries.inc({ outcome }),
     batchSize: retryBatchSize,

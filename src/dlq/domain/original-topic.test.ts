@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { resolveOriginalTopic, type OriginalTopic, type OriginalTopicQuestion } from './original-topic.ts';
+import {
+  resolveOriginalTopic,
+  routeByRules,
+  type OriginalTopic,
+  type OriginalTopicQuestion,
+} from './original-topic.ts';
 import { compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
 
 const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq', '*-dlt', '*.DLT']);
@@ -20,13 +25,21 @@ test('what the headers tell comes first', () => {
   });
 });
 
-test('a told topic that is illegal, or one of dead letters, is passed over', () => {
-  for (const told of ['', 'a b', '__consumer_offsets', '..', 'x'.repeat(250), 'orders.dlq.v1', 'orders-dlt'])
+test('a told topic that is one of dead letters is passed over', () => {
+  for (const told of ['orders.dlq.v1', 'orders-dlt'])
     assert.deepEqual(resolve({ told, sourceTopic: 'orders.dlq' }), {
       topic: 'orders',
       unroutable: false,
       by: 'naming',
     });
+});
+
+test('headers that tell what is no name of a topic leave the message unroutable until a rule says more', () => {
+  for (const told of ['', 'a b', '__consumer_offsets', '..', 'x'.repeat(250)])
+    assert.deepEqual(resolve({ told, sourceTopic: 'orders.dlq' }), unroutable('orders.dlq'));
+  const rules = [{ match: 'orders.dlq', topic: 'orders.v2' }];
+  assert.equal(routeByRules({ deadLetterTopic: 'orders.dlq', rules, isDeadLetterTopic }), 'orders.v2');
+  assert.equal(routeByRules({ deadLetterTopic: 'orders.dlq', rules: [], isDeadLetterTopic }), null);
 });
 
 test('the first rule that matches decides, before the naming', () => {

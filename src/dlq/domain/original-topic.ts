@@ -10,32 +10,51 @@ export type OriginalTopic = Readonly<{
   by: 'headers' | 'rule' | 'naming' | 'none';
 }>;
 
-export type OriginalTopicQuestion = Readonly<{
-  /** What the headers tell, unchecked. */
-  told: string | undefined;
-  sourceTopic: string;
+export type RouteQuestion = Readonly<{
+  deadLetterTopic: string;
   rules: readonly OriginalTopicRule[];
   isDeadLetterTopic: (topic: string) => boolean;
 }>;
 
+export type OriginalTopicQuestion = Omit<RouteQuestion, 'deadLetterTopic'> &
+  Readonly<{
+    /** What the headers tell, unchecked. */
+    told: string | undefined;
+    sourceTopic: string;
+  }>;
+
 /**
  * Where a dead letter belongs: as its headers tell, else by the first rule that matches, else by its topic's
- * name. A rule is an operator's word: where it leads nowhere, nothing else is guessed. The answer is never a
- * topic of dead letters, or a message could be re-driven in a circle without ever meeting its consumer.
+ * name. Headers that tell what is no topic's name are not trusted with a guess: such a message waits for a rule.
+ * The answer is never a topic of dead letters, or a message could be re-driven in a circle without ever meeting
+ * its consumer.
  */
 export function resolveOriginalTopic(question: OriginalTopicQuestion): OriginalTopic {
-  const { told, sourceTopic, rules } = question;
-  if (told !== undefined && isTarget(told, question))
-    return { topic: told, unroutable: false, by: 'headers' };
-  const ruled = byRule(sourceTopic, rules);
-  const topic = ruled ?? byNaming(sourceTopic);
-  if (topic === undefined || !isTarget(topic, question))
-    return { topic: sourceTopic, unroutable: true, by: 'none' };
-  return { topic, unroutable: false, by: ruled === undefined ? 'naming' : 'rule' };
+  const { told, sourceTopic } = question;
+  const routing = { ...question, deadLetterTopic: sourceTopic };
+  const unroutable: OriginalTopic = { topic: sourceTopic, unroutable: true, by: 'none' };
+  if (told !== undefined) {
+    if (!isLegalTopic(told)) return unroutable;
+    if (isTarget(told, routing)) return { topic: told, unroutable: false, by: 'headers' };
+  }
+  const topic = routeByRulesOrName(routing);
+  if (topic === null) return unroutable;
+  return { topic, unroutable: false, by: routeByRules(routing) === null ? 'naming' : 'rule' };
 }
 
-function isTarget(topic: string, { sourceTopic, isDeadLetterTopic }: OriginalTopicQuestion): boolean {
-  return isLegalTopic(topic) && topic !== sourceTopic && !isDeadLetterTopic(topic);
+/** A rule is an operator's word: the first that matches decides, even if it leads nowhere. */
+export function routeByRules(question: RouteQuestion): string | null {
+  const topic = byRule(question.deadLetterTopic, question.rules);
+  return topic !== undefined && isTarget(topic, question) ? topic : null;
+}
+
+export function routeByRulesOrName(question: RouteQuestion): string | null {
+  const topic = byRule(question.deadLetterTopic, question.rules) ?? byNaming(question.deadLetterTopic);
+  return topic !== undefined && isTarget(topic, question) ? topic : null;
+}
+
+function isTarget(topic: string, { deadLetterTopic, isDeadLetterTopic }: RouteQuestion): boolean {
+  return isLegalTopic(topic) && topic !== deadLetterTopic && !isDeadLetterTopic(topic);
 }
 
 function byRule(sourceTopic: string, rules: readonly OriginalTopicRule[]): string | undefined {

@@ -10,6 +10,7 @@ import type {
   ClaimManyOptions,
   ClaimOneOptions,
   Keyset,
+  Reroute,
   RetryStore,
 } from '../usecase/ports.ts';
 import { messages, statusAfterFailure, tellOfDead } from './messages-table.ts';
@@ -38,7 +39,7 @@ export function createPostgresRetryStore(
 ): RetryStore {
   const claimRows = (
     where: Sql,
-    more: Readonly<{ actor: string; limit: number; reroute: string | null }>,
+    more: Readonly<{ actor: string; limit: number; reroute: Reroute }>,
   ): ReturnType<typeof claim<ClaimedRow>> =>
     claim<ClaimedRow>(worker, messages, {
       where,
@@ -55,7 +56,7 @@ export function createPostgresRetryStore(
     async claimOne(one: ClaimOneOptions) {
       const claimed = await claimRows(
         sql`t.id = ${one.id} AND ${isDue} AND ${mayRun(one.alone)}
-            AND (${one.reroute}::text IS NOT NULL OR NOT t.unroutable)`,
+            AND ${hasRoute(one.reroute)}`,
         { ...one, limit: 1 },
       );
       return batchOf(claimed.lease, claimed.rows);
@@ -74,10 +75,10 @@ export function createPostgresRetryStore(
       return rows[0] ?? { epoch: 0n, at: '-infinity' };
     },
 
-    async countUnroutable(topic) {
+    async countUnroutable(topic, isDeadLetterTopic) {
       const rows = await worker.db.query<{ count: bigint }>(sql`
         SELECT count(*) AS count FROM dlq.dlq_messages t
-        WHERE t.original_topic = ${topic} AND ${isDue} AND t.unroutable`);
+        WHERE t.original_topic = ${topic} AND ${isDue} AND (t.unroutable OR ${isDeadLetterTopic})`);
       return Number(rows[0]?.count ?? 0n);
     },
 
@@ -158,7 +159,7 @@ function dueInTopic(many: ClaimManyOptions): Sql {
   const runsNow = many.alone ? sql`t.lease_lost AND t.retry_count + 1 >= t.max_retries` : mayRun(false);
   return sql`${inTopic} AND ${isDue} AND ${runsNow} AND ${after}
     AND t.lease_epoch < ${many.since.epoch} AND t.created_at <= ${many.since.at}::timestamptz
-    AND (${many.reroute}::text IS NOT NULL OR NOT t.unroutable)`;
+    AND ${many.onlyUnroutable ? sql`t.unroutable` : sql`true`} AND ${hasRoute(many.reroute)}`;
 }
 
 /** The value that is published: the raw bytes, or the payload's text where a row was inserted without them. */
@@ -170,11 +171,17 @@ const publishedSha256: Sql = sql`sha256(
     int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
     int4send(COALESCE(length(${value}), -1)) || COALESCE(${value}, ''))`;
 
-function startAttempt(reroute: string | null): Sql {
+function hasRoute(reroute: Reroute): Sql {
+  return reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
+}
+
+function startAttempt(reroute: Reroute): Sql {
   return sql`
     status = 'RETRYING', retry_count = t.retry_count + 1, attempt_no = t.attempt_no + 1,
     last_retry_at = clock_timestamp(), resolution = NULL, published_sha256 = ${publishedSha256},
-    original_topic = COALESCE(${reroute}, t.original_topic), unroutable = false`;
+    unroutable = false,
+    original_topic = COALESCE(
+      CASE WHEN t.unroutable THEN ${reroute.unroutable} ELSE ${reroute.misnamed} END, t.original_topic)`;
 }
 
 const claimedColumns: Sql = sql`

@@ -81,7 +81,12 @@ async function runWalk(maxRetries: number, walk: readonly (typeof commands)[numb
       case 'start': {
         // The claim takes PENDING only: an expired attempt is reaped first, as the use case does it.
         const next = state.status === 'PENDING' ? startAttempt(state) : null;
-        const batch = await retries.claimOne({ id, actor: 'tester', alone: true, reroute: null });
+        const batch = await retries.claimOne({
+          id,
+          actor: 'tester',
+          alone: true,
+          reroute: { unroutable: null, misnamed: null },
+        });
         assert.equal(batch.messages.length === 1, next !== null, command);
         if (next !== null) [state, claim] = [next, batch];
         break;

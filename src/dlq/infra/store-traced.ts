@@ -4,7 +4,7 @@ import type { ArrivalPlan, ChangedMessage, KnownRow, NotedArrival } from '../dom
 import type { Status } from '../domain/message.ts';
 import type { Batch, HeldPartition, PlanArrivals } from '../usecase/ports.ts';
 import { arrivingRows, type ArrivingOptions } from './arriving-rows.ts';
-import { moveBack } from './messages-table.ts';
+import { moveBack, tellOfDead } from './messages-table.ts';
 import { isHeldAt, moveTo, notRecords } from './partition-position.ts';
 
 /**
@@ -117,9 +117,12 @@ async function insertMessages(
   if (planned.inserts.length === 0) return 0;
   const { columns, select } = arrivingRows(held, planned.inserts, options);
   const rows = await tx.query(sql`
-    INSERT INTO dlq.dlq_messages (${columns}) ${select}
-    ON CONFLICT (source_topic_id, source_partition, source_offset) DO NOTHING
-    RETURNING id`);
+    WITH stored AS (
+      INSERT INTO dlq.dlq_messages (${columns}) ${select}
+      ON CONFLICT (source_topic_id, source_partition, source_offset) DO NOTHING
+      RETURNING id, original_topic, status, error_message AS detail
+    )${tellOfDead(sql`stored`)}
+    SELECT id FROM stored`);
   return rows.length;
 }
 

@@ -96,7 +96,9 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
         deps.onError('discovery', error);
       }
       const waitMs =
-        failures === 0 ? balanceEveryMs : backoffMs({ initialMs: 500, maxMs: 10_000, jitter: 0.2 }, failures);
+        failures === 0
+          ? Math.min(balanceEveryMs, Math.max(50, discoverAtMs - deps.clock.monotonicMs()))
+          : backoffMs({ initialMs: 500, maxMs: 10_000, jitter: 0.2 }, failures);
       await deps.waitForChange(waitMs, signal);
     }
   };

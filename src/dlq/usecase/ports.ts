@@ -115,13 +115,20 @@ export type Settled = Readonly<{
   statuses: ReadonlyMap<string, Status | null>;
 }>;
 
+/** Where messages go by today's rules whose stored topic is no place to go to; null leaves those out. */
+export type Reroute = Readonly<{
+  /** Those marked unroutable on arrival. */
+  unroutable: string | null;
+  /** Those whose original topic is itself a dead-letter topic, as the system before ours stored them. */
+  misnamed: string | null;
+}>;
+
 export type ClaimOneOptions = Readonly<{
   id: string;
   actor: string;
   /** Also a message that lost its worker and has one attempt left; the caller has nothing else under way. */
   alone: boolean;
-  /** The topic that an unroutable message has got by now. */
-  reroute: string | null;
+  reroute: Reroute;
 }>;
 
 export type ClaimManyOptions = Readonly<{
@@ -131,8 +138,9 @@ export type ClaimManyOptions = Readonly<{
   actor: string;
   limit: number;
   alone: boolean;
-  /** Where unroutable rows go by now; null leaves them out. */
-  reroute: string | null;
+  reroute: Reroute;
+  /** Leaves out rows that are not marked unroutable, where their topic is a dead-letter topic without a route. */
+  onlyUnroutable: boolean;
   /** Rows touched since, and rows that arrived since, are left out: each at most once per call. */
   since: RetryAllStart;
   /** A hint where to begin, so that the scan does not pass over rows already done again and again. */
@@ -145,7 +153,8 @@ export type RetryStore = Readonly<{
   claimOne(options: ClaimOneOptions): Promise<ClaimedBatch>;
   claimMany(options: ClaimManyOptions): Promise<ClaimedBatch & Readonly<{ last: Keyset | null }>>;
   startRetryAll(): Promise<RetryAllStart>;
-  countUnroutable(topic: string): Promise<number>;
+  /** Due messages without a route that are left; of a dead-letter topic those that name it as their origin too. */
+  countUnroutable(topic: string, isDeadLetterTopic: boolean): Promise<number>;
   /** Replaces what the claim noted as published, where the key is made anew for each attempt. */
   noteHashes(lease: Lease, sha256ById: ReadonlyMap<string, Buffer>): Promise<void>;
   /** Repeats until stored or until the lease is over; the same outcome twice is one outcome. */

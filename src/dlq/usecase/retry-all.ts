@@ -31,27 +31,33 @@ export async function retryAll(deps: RetryAllDeps, topic: string, actor: string)
   while ((await deps.store.reap()) > 0);
   const since = await deps.store.startRetryAll();
   const isDlqTopic = deps.isDeadLetterTopic(topic);
-  const reroute = deps.routeOf({ originalTopic: topic, sourceTopic: topic });
+  const routes = deps.routesOf(topic);
   const tally: Tally = { retried: 0, failed: 0, unroutable: 0, skipped: 0, ended: null };
 
-  // Rows that name a dead-letter topic as their origin go nowhere unless a rule says where.
-  if (!isDlqTopic || reroute !== null)
-    await retryStream(deps, tally, {
-      topic,
-      by: 'original',
-      actor,
-      since,
-      reroute: isDlqTopic ? reroute : null,
-    });
-  await retryStream(deps, tally, { topic, by: 'source', actor, since, reroute: null });
-  if (reroute === null) tally.unroutable += await deps.store.countUnroutable(topic);
+  await retryStream(deps, tally, {
+    topic,
+    by: 'original',
+    actor,
+    since,
+    reroute: isDlqTopic ? routes : { ...routes, misnamed: null },
+    onlyUnroutable: isDlqTopic && routes.misnamed === null,
+  });
+  await retryStream(deps, tally, {
+    topic,
+    by: 'source',
+    actor,
+    since,
+    reroute: { unroutable: null, misnamed: null },
+    onlyUnroutable: false,
+  });
+  tally.unroutable += await deps.store.countUnroutable(topic, isDlqTopic);
 
   if (tally.ended !== null && tally.retried === 0) throw brokerAway(tally.ended);
   const { ended: _, ...answer } = tally;
   return answer;
 }
 
-type Stream = Pick<ClaimManyOptions, 'topic' | 'by' | 'actor' | 'reroute'> &
+type Stream = Pick<ClaimManyOptions, 'topic' | 'by' | 'actor' | 'reroute' | 'onlyUnroutable'> &
   Readonly<{ since: RetryAllStart }>;
 
 async function retryStream(deps: RetryAllDeps, tally: Tally, stream: Stream): Promise<void> {

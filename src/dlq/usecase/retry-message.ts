@@ -3,14 +3,14 @@ import type { SoloGate } from '../../kernel/solo-gate.ts';
 import { isRetryable, startAttempt, type Status } from '../domain/message.ts';
 import { messageNotFound } from './find-message.ts';
 import { publishClaimed, type PublishDeps, type Published } from './publish-claimed.ts';
-import type { Message, MessageReader } from './ports.ts';
+import type { Message, MessageReader, Reroute } from './ports.ts';
 
 export type RetryDeps = PublishDeps &
   Readonly<{
     reader: MessageReader;
     gate: SoloGate;
-    /** The topic a message belongs to by today's rules; null when there is none. */
-    routeOf: (message: Readonly<{ originalTopic: string; sourceTopic: string | null }>) => string | null;
+    /** Where messages of a dead-letter topic go by today's rules. */
+    routesOf: (deadLetterTopic: string) => Reroute;
     onAttempt: (outcome: string) => void;
   }>;
 
@@ -22,8 +22,7 @@ export type RetryAnswer = Readonly<{ id: string; status: Status; published: bool
  */
 export async function retryMessage(deps: RetryDeps, id: string, actor: string): Promise<RetryAnswer> {
   const message = await findRetryable(deps, id);
-  const reroute = needsRoute(deps, message) ? deps.routeOf(message) : null;
-  if (reroute === null && needsRoute(deps, message)) throw unroutable(message);
+  const reroute = rerouteOf(deps, message);
 
   const hasKilledItsWorker = message.leaseLost && message.retryCount + 1 >= message.maxRetries;
   const attempt = (): Promise<RetryAnswer> =>
@@ -42,8 +41,13 @@ async function findRetryable(deps: RetryDeps, id: string): Promise<Message> {
   return message;
 }
 
-function needsRoute(deps: RetryDeps, message: Message): boolean {
-  return message.unroutable || deps.isDeadLetterTopic(message.originalTopic);
+function rerouteOf(deps: RetryDeps, message: Message): Reroute {
+  const routes = deps.routesOf(message.sourceTopic ?? message.originalTopic);
+  if (message.unroutable && routes.unroutable === null) throw unroutable(message);
+  if (message.unroutable || !deps.isDeadLetterTopic(message.originalTopic))
+    return { ...routes, misnamed: null };
+  if (routes.misnamed === null) throw unroutable(message);
+  return routes;
 }
 
 async function attemptOnce(
@@ -56,7 +60,7 @@ async function attemptOnce(
   }: Readonly<{
     message: Message;
     actor: string;
-    reroute: string | null;
+    reroute: Reroute;
     alone: boolean;
   }>,
 ): Promise<RetryAnswer> {
