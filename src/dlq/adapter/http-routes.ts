@@ -39,8 +39,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
   app.get(
     root,
     { schema: { summary: 'Topics with their counts by status', response: { 200: schemas.TopicsSchema } } },
-    async (_request, reply) =>
-      reply.send({ topics: (await deps.reader.topics()).map(presentTopic) } as never),
+    async (_request, reply) => reply.send({ topics: (await deps.reader.topics()).map(presentTopic) }),
   );
 
   app.get(
@@ -58,7 +57,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
         ...(topic === undefined ? {} : { topic }),
         ...(status === undefined ? {} : { status }),
       };
-      return reply.send((await listPage(deps.reader, filter, page)) as never);
+      return reply.send(await listPage(deps.reader, filter, page));
     },
   );
 
@@ -73,7 +72,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
       },
     },
     async ({ params, query }, reply) =>
-      reply.send((await listPage(deps.reader, { topic: params.topic }, query)) as never),
+      reply.send(await listPage(deps.reader, { topic: params.topic }, query)),
   );
 
   app.get(
@@ -86,7 +85,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
       },
     },
     async ({ params }, reply) =>
-      reply.send(presentWholeMessage(await getMessage(deps.reader, parseMessageId(params.id))) as never),
+      reply.send(presentWholeMessage(await getMessage(deps.reader, parseMessageId(params.id)))),
   );
 
   app.get(
@@ -100,7 +99,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
     },
     async ({ params }, reply) => {
       const id = parseMessageId(params.id);
-      return reply.send(presentRaw(id, await getRawMessage(deps.reader, id)) as never);
+      return reply.send(presentRaw(id, await getRawMessage(deps.reader, id)));
     },
   );
 
@@ -115,7 +114,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
     },
     async ({ params }, reply) => {
       const history = await getHistory(deps.reader, parseMessageId(params.id));
-      return reply.send({ history: history.map(presentHistory) } as never);
+      return reply.send({ history: history.map(presentHistory) });
     },
   );
 }
@@ -206,7 +205,7 @@ function addActionRoutes(app: HttpApp, deps: RouteDeps): void {
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
       await deleteMessage(deps, { id, actor: actorOf(request), reason: null });
-      return reply.send({ success: true as const, message: `message ${id} deleted` });
+      return reply.send({ success: true, message: `message ${id} deleted` });
     },
   );
 
@@ -223,9 +222,8 @@ function addActionRoutes(app: HttpApp, deps: RouteDeps): void {
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
       const reason = request.body?.reason ?? null;
-      return reply.send(
-        presentWholeMessage(await markMessageDead(deps, { id, actor: actorOf(request), reason })) as never,
-      );
+      const action = { id, actor: actorOf(request), reason };
+      return reply.send(presentWholeMessage(await markMessageDead(deps, action)));
     },
   );
 
@@ -242,7 +240,7 @@ function addActionRoutes(app: HttpApp, deps: RouteDeps): void {
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
       const action = { id, actor: actorOf(request), reason: request.body.reason };
-      return reply.send(presentWholeMessage(await reopenMessage(deps, action)) as never);
+      return reply.send(presentWholeMessage(await reopenMessage(deps, action)));
     },
   );
 }
@@ -252,7 +250,7 @@ function addSourceRoutes(app: HttpApp, deps: RouteDeps): void {
     `${root}/sources`,
     { schema: { summary: 'Every partition being read', response: { 200: schemas.SourcesSchema } } },
     async (_request, reply) =>
-      reply.send({ sources: (await accountSources(deps.partitions)).map(presentSource) } as never),
+      reply.send({ sources: (await accountSources(deps.partitions)).map(presentSource) }),
   );
 
   app.get(
@@ -268,7 +266,7 @@ function addSourceRoutes(app: HttpApp, deps: RouteDeps): void {
       return reply.send({
         balanced: accounts.every((account) => account.isBalanced),
         partitions: accounts.map(presentAccount),
-      } as never);
+      });
     },
   );
 
@@ -293,7 +291,7 @@ function addSourceRoutes(app: HttpApp, deps: RouteDeps): void {
         reason: request.body.reason,
       });
       const message = `${topic}/${partition} is read again from offset ${sought.to}`;
-      return reply.send({ topic, partition, from: sought.from, to: sought.to, message } as never);
+      return reply.send({ topic, partition, from: sought.from, to: sought.to, message });
     },
   );
 }

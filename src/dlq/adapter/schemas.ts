@@ -51,7 +51,8 @@ export const SeekBody = Type.Object(
   closed,
 );
 
-export const MessageSchema = Type.Object(
+/** Answers are typed by what presents them; their schemas only describe them. */
+export const MessageSchema: TSchema = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     original_topic: Type.String(),
@@ -86,19 +87,19 @@ export const MessageSchema = Type.Object(
   { title: 'Message' },
 );
 
-export const MessageListSchema = Type.Object({
+export const MessageListSchema: TSchema = Type.Object({
   messages: Type.Array(MessageSchema),
   pagination: PaginationSchema,
 });
 
-export const RetrySchema = Type.Object({
+export const RetrySchema: TSchema = Type.Object({
   id: Type.String({ format: 'uuid' }),
   status: StatusSchema,
   message: Type.String(),
   published: Type.Boolean({ description: 'False where no broker is configured: nothing was sent.' }),
 });
 
-export const RetryAllSchema = Type.Object({
+export const RetryAllSchema: TSchema = Type.Object({
   retried: Type.Integer(),
   message: Type.String(),
   failed: Type.Optional(Type.Integer({ description: 'Only where some failed.' })),
@@ -110,7 +111,7 @@ export const RetryAllSchema = Type.Object({
   ),
 });
 
-export const DeleteSchema = Type.Object({ success: Type.Literal(true), message: Type.String() });
+export const DeleteSchema: TSchema = Type.Object({ success: Type.Literal(true), message: Type.String() });
 
 const HeaderSchema = Type.Object({
   key: nullable(Type.String()),
@@ -119,7 +120,7 @@ const HeaderSchema = Type.Object({
   value_base64: Type.Optional(Type.String()),
 });
 
-export const RawSchema = Type.Object({
+export const RawSchema: TSchema = Type.Object({
   id: Type.String({ format: 'uuid' }),
   key_base64: nullable(Type.String()),
   value_base64: nullable(Type.String()),
@@ -128,7 +129,7 @@ export const RawSchema = Type.Object({
   headers: Type.Array(HeaderSchema),
 });
 
-export const HistorySchema = Type.Object({
+export const HistorySchema: TSchema = Type.Object({
   history: Type.Array(
     Type.Object({
       at: Timestamp,
@@ -147,7 +148,7 @@ export const HistorySchema = Type.Object({
   ),
 });
 
-export const TopicsSchema = Type.Object({
+export const TopicsSchema: TSchema = Type.Object({
   topics: Type.Array(
     Type.Object({
       topic: Type.String(),
@@ -159,7 +160,7 @@ export const TopicsSchema = Type.Object({
   ),
 });
 
-export const SourcesSchema = Type.Object({
+export const SourcesSchema: TSchema = Type.Object({
   sources: Type.Array(
     Type.Object({
       topic: Type.String(),
@@ -182,7 +183,7 @@ export const SourcesSchema = Type.Object({
   ),
 });
 
-export const AccountingSchema = Type.Object({
+export const AccountingSchema: TSchema = Type.Object({
   balanced: Type.Boolean({ description: 'Every offset that was passed is explained.' }),
   partitions: Type.Array(
     Type.Object({
@@ -205,7 +206,7 @@ export const AccountingSchema = Type.Object({
   ),
 });
 
-export const SeekSchema = Type.Object({
+export const SeekSchema: TSchema = Type.Object({
   topic: Type.String(),
   partition: Type.Integer(),
   from: Offset,
