@@ -1,30 +1,21 @@
-import { AppError } from '../../kernel/errors.ts';
 import { encodeCursor, paginationOf, readPage, type PageQuery } from '../../kernel/page.ts';
 import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { stringifyWithRaw } from '../../platform/http/raw-json.ts';
-import { accountSources } from '../usecase/account-sources.ts';
 import { deleteMessage, markMessageDead, reopenMessage, type ActionDeps } from '../usecase/act-on-message.ts';
 import { getHistory, getMessage, getRawMessage, parseMessageId } from '../usecase/find-message.ts';
 import { listMessages, type ListWindow } from '../usecase/list-messages.ts';
 import type { MessageFilter, MessageReader } from '../usecase/ports.ts';
 import { retryAll, type RetryAllDeps } from '../usecase/retry-all.ts';
 import { retryMessage } from '../usecase/retry-message.ts';
-import { seekSource, type SeekDeps, type SeekTarget } from '../usecase/seek-source.ts';
-import {
-  presentAccount,
-  presentHistory,
-  presentMessage,
-  presentRaw,
-  presentSource,
-  presentTopic,
-  presentWholeMessage,
-} from './present.ts';
+import type { SeekDeps } from '../usecase/seek-source.ts';
+import { invalidInput } from './invalid-input.ts';
+import { presentHistory, presentMessage, presentRaw, presentTopic, presentWholeMessage } from './present.ts';
+import { root } from './root.ts';
 import * as schemas from './schemas.ts';
+import { addSourceRoutes } from './source-routes.ts';
 
 export type RouteDeps = ActionDeps & SeekDeps & RetryAllDeps & Readonly<{ reader: MessageReader }>;
-
-const root = '/api/v1/dlq';
 
 export function addDlqRoutes(app: HttpApp, deps: RouteDeps): void {
   // Payloads are PostgreSQL's own JSON text and go out as they are: a serialiser would round their numbers.
@@ -121,7 +112,7 @@ function addReadingRoutes(app: HttpApp, deps: RouteDeps): void {
 
 async function listPage(reader: MessageReader, filter: MessageFilter, query: PageQuery): Promise<object> {
   const page = readPage(query);
-  if (page === null) throw invalid('cursor', 'invalid', 'the cursor is not one of ours');
+  if (page === null) throw invalidInput('cursor', 'invalid', 'the cursor is not one of ours');
   const window: ListWindow = page.by === 'number' ? page : { ...page, after: keysetOf(page.after) };
   const { messages, count, hasNext } = await listMessages(reader, filter, window);
   const last = messages.at(-1);
@@ -142,12 +133,6 @@ async function listPage(reader: MessageReader, filter: MessageFilter, query: Pag
 function keysetOf(after: readonly string[] | null): Readonly<{ createdAt: string; id: string }> | null {
   const [createdAt, id] = after ?? [];
   return createdAt === undefined || id === undefined ? null : { createdAt, id };
-}
-
-function invalid(field: string, reason: string, message: string): AppError {
-  return new AppError('SYS_DLQ_VALIDATION_ERROR', 'validation', message, {
-    details: [{ field, reason, message }],
-  });
 }
 
 function addRetryRoutes(app: HttpApp, deps: RouteDeps): void {
@@ -243,75 +228,4 @@ function addActionRoutes(app: HttpApp, deps: RouteDeps): void {
       return reply.send(presentWholeMessage(await reopenMessage(deps, action)));
     },
   );
-}
-
-function addSourceRoutes(app: HttpApp, deps: RouteDeps): void {
-  app.get(
-    `${root}/sources`,
-    { schema: { summary: 'Every partition being read', response: { 200: schemas.SourcesSchema } } },
-    async (_request, reply) =>
-      reply.send({ sources: (await accountSources(deps.partitions)).map(presentSource) }),
-  );
-
-  app.get(
-    `${root}/accounting`,
-    {
-      schema: {
-        summary: 'The proof that no record is missing, per partition',
-        response: { 200: schemas.AccountingSchema },
-      },
-    },
-    async (_request, reply) => {
-      const accounts = await accountSources(deps.partitions);
-      return reply.send({
-        balanced: accounts.every((account) => account.isBalanced),
-        partitions: accounts.map(presentAccount),
-      });
-    },
-  );
-
-  app.post(
-    `${root}/sources/:topic/:partition/seek`,
-    {
-      schema: {
-        summary: 'Read a partition again; what was taken before is not stored twice',
-        params: schemas.SeekParams,
-        body: schemas.SeekBody,
-        response: { 200: schemas.SeekSchema },
-      },
-    },
-    async (request, reply) => {
-      const { topic, partition } = request.params;
-      const target = seekTarget(request.body);
-      const sought = await seekSource(deps, {
-        topic,
-        partition,
-        target,
-        actor: actorOf(request),
-        reason: request.body.reason,
-      });
-      const message = `${topic}/${partition} is read again from offset ${sought.to}`;
-      return reply.send({ topic, partition, from: sought.from, to: sought.to, message });
-    },
-  );
-}
-
-/** With its zone: what Date.parse makes of other texts is nobody's intention. */
-const isoTimestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
-
-function seekTarget(
-  body: Readonly<{
-    offset?: number | undefined;
-    timestamp?: string | undefined;
-    earliest?: true | undefined;
-  }>,
-): SeekTarget {
-  const named = [body.offset, body.timestamp, body.earliest].filter((target) => target !== undefined);
-  if (named.length !== 1)
-    throw invalid('offset', 'exclusive', 'exactly one of offset, timestamp and earliest is required');
-  if (body.offset !== undefined) return { to: 'offset', offset: BigInt(body.offset) };
-  if (body.timestamp === undefined) return { to: 'earliest' };
-  const ms = isoTimestamp.test(body.timestamp) ? Date.parse(body.timestamp) : Number.NaN;
-  if (Number.isNaN(ms) || ms < 0) throw invalid('timestamp', 'format', 'timestamp is not a date in ISO 8601');
-  return { to: 'timestamp', timestampMs: BigInt(ms) };
 }
