@@ -3,15 +3,19 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loggerFor, startSystem, type System } from '../compose.ts';
 import type { Config } from '../config.ts';
-import { messageOf } from '../kernel/errors.ts';
 import type { Broker } from '../platform/broker/port.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
 import { listenForStop, runUntilSignal } from './run-until-signal.ts';
+import type { Terminal } from './terminal.ts';
+import { explainingDatabase } from './with-database.ts';
 
 type DevArgs = ConfigArgs & Readonly<{ demo: boolean; logs?: boolean }>;
 
-export function addDevCommand(program: Command): void {
+/** A start that takes longer than this is explained; the first one makes the database. */
+const quietStartMs = 1500;
+
+export function addDevCommand(program: Command, terminal: Terminal = process): void {
   withServerOptions(
     program
       .command('dev')
@@ -19,35 +23,47 @@ export function addDevCommand(program: Command): void {
   )
     .option('--no-demo', 'without demo traffic')
     .option('--logs', 'print the log lines as well')
-    .action(runDev);
+    .action((args: DevArgs) => runDev(args, terminal));
 }
 
-async function runDev(args: DevArgs): Promise<void> {
-  const stopAsked = listenForStop();
+async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
+  const print = (text: string): void => void terminal.stdout.write(`${text}\n`);
+  const stopAsked = listenForStop({ followsParent: terminal.env['npm_lifecycle_event'] !== undefined });
   stopAsked.addEventListener('abort', () => print('Stopping. Ctrl-C again ends it at once.'));
-  const config = devConfig(args);
-  const logger = args.logs === true ? loggerFor(config) : warningsFor(config);
-  const system = await startSystem(config, { onPortTaken: 'next', logger });
-  const demo = args.demo
-    ? await startDemo(config, system)
-    : { says: 'No demo traffic.', stop: async () => {} };
+  const config = devConfig(args, terminal);
+  const logger = args.logs === true ? loggerFor(config) : warningsFor(config, terminal);
+
+  const explaining = setTimeout(
+    () => print('Starting. The first start makes a database and takes some seconds.'),
+    quietStartMs,
+  );
+  const system = await explainingDatabase(config, () =>
+    startSystem(config, { onPortTaken: 'next', logger }),
+  ).finally(() => clearTimeout(explaining));
+
+  const demo = args.demo ? await startDemo(config, system, print) : noDemo('No demo traffic.');
   if (!stopAsked.aborted) print(welcome(config, system.url, demo));
   await runUntilSignal(system, { stopAsked, beforeStop: demo.stop });
 }
 
 /** Our defaults give way to whatever the file, the environment or the command line says. */
-function devConfig(args: DevArgs): Config {
-  const { sources } = configFrom(args);
+function devConfig(args: DevArgs, terminal: Terminal): Config {
+  const { sources } = configFrom(args, {}, terminal);
   const isOpen = (...paths: readonly string[]): boolean => paths.every((path) => !(path in sources));
-  return configFrom(args, {
+  const defaults = {
     ...(isOpen('kafka.brokers', 'kafka.local', 'kafka.enabled') ? { KAFKA_LOCAL: 'true' } : {}),
-    // The demo makes its topics after the start; nobody wants to wait half a minute for the first dead letter.
+    // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
     ...(isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
     ...(isOpen('database.data_dir') ? { DATABASE_DATA_DIR: '.redrive/postgres' } : {}),
-  });
+  };
+  return configFrom(args, defaults, terminal);
 }
 
-type Demo = Readonly<{ says: string; isRunning?: boolean; stop: () => Promise<void> }>;
+type Demo = Readonly<{ says: string; isRunning: boolean; stop: () => Promise<void> }>;
+
+function noDemo(says: string): Demo {
+  return { says, isRunning: false, stop: async () => {} };
+}
 
 type DemoModule = Readonly<{
   runOrdersPipeline(
@@ -59,12 +75,12 @@ type DemoModule = Readonly<{
 const demoModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
 
 /** Only ever on the local broker: what arrives at a real one is read by others. */
-async function startDemo(config: Config, { broker, logger }: System): Promise<Demo> {
-  const none = (says: string): Demo => ({ says, stop: async () => {} });
+async function startDemo(config: Config, system: System, print: (text: string) => void): Promise<Demo> {
+  const { broker, logger } = system;
   if (broker === null || !config.kafka.local)
-    return none('No demo traffic: it runs on the local broker only.');
+    return noDemo('No demo traffic: it runs on the local broker only.');
   if (!existsSync(demoModule))
-    return none('No demo traffic: this package was installed without its examples.');
+    return noDemo('No demo traffic: this package was installed without its examples.');
   const { runOrdersPipeline } = (await import(demoModule.href)) as DemoModule;
   const stopping = new AbortController();
   const running = runOrdersPipeline({
@@ -72,10 +88,10 @@ async function startDemo(config: Config, { broker, logger }: System): Promise<De
     signal: stopping.signal,
     seed: randomUUID(),
     onBugFixed: () =>
-      print('The bug in the demo is fixed: orders for gift cards succeed now when you retry them.'),
+      print('The bug in the demo shop is fixed: retry its gift card orders, they go through now.'),
   }).catch((error: unknown) => logger.error({ err: error }, 'the demo traffic has stopped'));
   return {
-    says: 'A demo shop is running. Some of its orders and payments fail, so dead letters keep arriving.',
+    says: 'A demo shop is running; some of its orders and payments fail and become dead letters.',
     isRunning: true,
     async stop() {
       stopping.abort();
@@ -86,49 +102,49 @@ async function startDemo(config: Config, { broker, logger }: System): Promise<De
 
 function welcome(config: Config, url: string, demo: Demo): string {
   const wanted = config.server.port;
-  const isNext = wanted !== 0 && Number(new URL(url).port || 80) !== wanted;
-  const topic = demo.isRunning === true ? 'orders.v1' : '<topic>';
-  const api = `${url}/api/v1/dlq`;
+  const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
+  const cli = (words: string): string => `npx redrive dlq ${words}${isDefault(url) ? '' : ` --url ${url}`}`;
+  const topic = demo.isRunning ? 'orders.v1' : '<topic>';
+  const tries = [
+    ['what failed, by topic', cli('topics')],
+    ['each message, and why', `curl ${url}/api/v1/dlq/${topic}`],
+    ['try them all again', cli(`retry-all ${topic}`)],
+  ] as const;
   return [
-    `Redrive is ready: ${url}/docs${isNext ? ` (port ${wanted} is taken)` : ''}`,
-    '',
+    `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is taken)` : ''}`,
     `${demo.says} ${whereDataIs(config)} Ctrl-C stops it.`,
     '',
-    `  count dead letters   curl ${api}`,
-    `  see what failed      curl ${api}/${topic}`,
-    `  try them all again   curl -X POST ${api}/${topic}/retry-all`,
+    ...tries.map(([what, command]) => `  ${what.padEnd(24)}${command}`),
     '',
   ].join('\n');
 }
 
+/** Where the command line looks by itself. */
+function isDefault(url: string): boolean {
+  return url === 'http://127.0.0.1:8080';
+}
+
 function whereDataIs({ database }: Config): string {
   return database.mode === 'embedded'
-    ? `The data is kept in ${database.dataDir}.`
+    ? `The data stays in ${database.dataDir}.`
     : `The data is in ${database.name} on ${database.host}.`;
 }
 
 /** Without --logs only what needs attention is said, as a sentence instead of JSON. */
-function warningsFor({ app }: Config): Logger {
-  return createLogger({
-    service: app.name,
-    version: app.version,
-    environment: app.environment,
-    level: 'warn',
-    stream: { write: (line) => void process.stderr.write(`${sentenceOf(line)}\n`) },
-  });
+function warningsFor({ app }: Config, terminal: Terminal): Logger {
+  const { name: service, version, environment } = app;
+  const write = (line: string): void => void terminal.stderr.write(`${sentenceOf(line)}\n`);
+  return createLogger({ service, version, environment, level: 'warn', stream: { write } });
 }
 
-type LogLine = Readonly<{ level: string; msg?: string; err?: Readonly<{ message?: string }> }>;
+type LogLine = Readonly<{
+  level: string;
+  msg?: string;
+  topic?: string;
+  err?: Readonly<{ message?: string }>;
+}>;
 
 function sentenceOf(line: string): string {
-  try {
-    const { level, msg, err } = JSON.parse(line) as LogLine;
-    return `${level}: ${[msg, err?.message].filter((part) => part !== undefined).join(': ')}`;
-  } catch (error) {
-    return `${line.trimEnd()} (${messageOf(error)})`;
-  }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  const { level, msg, topic, err } = JSON.parse(line) as LogLine;
+  return `${level}: ${[topic, msg, err?.message].filter((part) => part !== undefined).join(': ')}`;
 }

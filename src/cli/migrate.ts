@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { migrationSources } from '../compose.ts';
 import {
   migrateDown,
   migrateUp,
@@ -35,6 +34,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
     withConfigOptions(migrate.command('up').description('apply what is pending')),
     'redrive migrate up --config config.yaml',
   ).action(async (args: ConfigArgs) => {
+    const { migrationSources } = await import('../compose.ts');
     const applied = await withDatabase(configFrom(args, {}, terminal), (db) =>
       migrateUp(db, migrationSources),
     );
@@ -44,7 +44,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
 
   withExamples(
     withConfigOptions(migrate.command('down').description('take migrations of one slice back, newest first'))
-      .argument('<slice>', migrationSources.map(({ slice }) => slice).join(' or '))
+      .argument('<slice>', 'platform, dlq, …')
       .requiredOption(
         '--to <number>',
         'the last migration that stays; 0 takes back all, and their data with them',
@@ -52,6 +52,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
       ),
     'redrive migrate down dlq --to 6 --config config.yaml',
   ).action(async (slice: string, args: DownArgs) => {
+    const { migrationSources } = await import('../compose.ts');
     const known = migrationSources.map((source) => source.slice);
     if (!known.includes(slice)) throw new UsageError(`unknown slice: ${slice} (known: ${known.join(', ')})`);
     const reverted = await withDatabase(configFrom(args, {}, terminal), (db) =>
@@ -67,6 +68,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
     ).option('--json', 'as JSON'),
     'redrive migrate status --config config.yaml',
   ).action(async (args: StatusArgs) => {
+    const { migrationSources } = await import('../compose.ts');
     const status = await withDatabase(configFrom(args, {}, terminal), (db) =>
       migrationStatus(db, migrationSources),
     );

@@ -45,7 +45,7 @@ export function createProgram(terminal: Terminal): Command {
     })
     .exitOverride()
     .hook('preAction', (_program, command) => {
-      if (!longRunning.has(command.name())) endQuietlyWhenNobodyReads();
+      if (terminal.stdout === process.stdout && !longRunning.has(command.name())) endQuietlyWhenNobodyReads();
     });
   withExamples(
     program,

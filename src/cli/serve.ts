@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { startSystem } from '../compose.ts';
 import { AppError, codeOf } from '../kernel/errors.ts';
 import { withExamples } from './examples.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
-import { runUntilSignal } from './run-until-signal.ts';
+import { listenForStop, runUntilSignal } from './run-until-signal.ts';
 import type { Terminal } from './terminal.ts';
 import { explainingDatabase } from './with-database.ts';
 
@@ -15,7 +14,9 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
     'redrive serve --config config.yaml',
     'DATABASE_URL=postgres://app:secret@db/redrive KAFKA_BROKERS=kafka:9092 redrive serve',
   ).action(async (args: ConfigArgs) => {
+    const stopAsked = listenForStop();
     const config = configFrom(args, {}, terminal);
+    const { startSystem } = await import('../compose.ts');
     const system = await explainingDatabase(config, async () => {
       try {
         return await startSystem(config, { onPortTaken: 'fail' });
@@ -30,6 +31,6 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
         );
       }
     });
-    await runUntilSignal(system);
+    await runUntilSignal(system, { stopAsked });
   });
 }

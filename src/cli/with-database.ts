@@ -1,4 +1,3 @@
-import { loggerFor, openDatabase } from '../compose.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -6,6 +5,9 @@ import { databaseTrouble } from './database-trouble.ts';
 
 /** Opens the configured database for the work and closes it after; embedded or not. */
 export async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
+  // Loaded by the commands that need it: all parts of the system together take a while, and most commands only
+  // talk to a server.
+  const { loggerFor, openDatabase } = await import('../compose.ts');
   return explainingDatabase(config, async () => {
     const { database, db } = await openDatabase(config, loggerFor(config));
     try {

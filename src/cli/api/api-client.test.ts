@@ -55,17 +55,18 @@ test('names are encoded, values left out are not sent, and the URL may have a fo
   );
 });
 
-test('the actor arrives as UTF-8', async () => {
-  let actor = '';
+test('the actor arrives as UTF-8, with a body and without', async () => {
+  const actors: string[] = [];
   const client = await clientOf(
     (request, response) => {
-      actor = Buffer.from(String(request.headers['x-actor']), 'latin1').toString();
+      actors.push(Buffer.from(String(request.headers['x-actor']), 'latin1').toString());
       response.writeHead(200, json).end('{}');
     },
     { actor: '太郎@host' },
   );
   await client.call({ path: [] });
-  assert.equal(actor, '太郎@host');
+  await client.call({ method: 'POST', path: [], body: { reason: '理由' } });
+  assert.deepEqual(actors, ['太郎@host', '太郎@host']);
 });
 
 test('a refusal carries the code, the message, the details and the request id', async () => {

@@ -52,7 +52,8 @@ export async function sendRequest({
   // Also once the answer has begun, when the error comes out of reading it.
   outgoing.on('error', () => {});
   try {
-    outgoing.end(body);
+    // As bytes: with a text Node writes headers and body as one, and both in UTF-8, where headers are Latin-1.
+    outgoing.end(body === undefined ? undefined : Buffer.from(body));
     const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage];
     return {
       status: incoming.statusCode ?? 0,

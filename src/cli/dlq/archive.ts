@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { createDlqArchive } from '../../compose.ts';
 import { AppError, codeOf } from '../../kernel/errors.ts';
 import { withExamples } from '../examples.ts';
 import { UsageError } from '../exit-code.ts';
@@ -48,6 +47,7 @@ async function archive(terminal: Terminal, args: ArchiveArgs): Promise<void> {
     throw new UsageError(
       `--purge-days (${purgeDays}) must not be less than --retention-days (${retentionDays})`,
     );
+  const { createDlqArchive } = await import('../../compose.ts');
   const { archived, purged } = await withDatabase(config, async (db) => {
     const store = createDlqArchive(db);
     try {

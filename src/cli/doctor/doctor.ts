@@ -7,8 +7,6 @@ import { configFrom, withConfigOptions, type ConfigArgs } from '../options.ts';
 import { escapeText } from '../output/escape-text.ts';
 import { createPrinter, type Printer, type Tone } from '../output/printer.ts';
 import type { Terminal } from '../terminal.ts';
-import { examineBroker } from './examine-broker.ts';
-import { examineDatabase } from './examine-database.ts';
 import { ok, problem, warning, type Finding } from './finding.ts';
 
 type DoctorArgs = ConfigArgs & Readonly<{ json?: boolean }>;
@@ -61,7 +59,9 @@ async function* examine(terminal: Terminal, args: DoctorArgs): AsyncGenerator<Fi
     file ? `${file} and the environment` : 'no file is named: defaults and the environment',
   );
   for (const found of config.warnings) yield warning('configuration', found, 'remove or correct it');
+  const { examineDatabase } = await import('./examine-database.ts');
   yield* examineDatabase(config);
+  const { examineBroker } = await import('./examine-broker.ts');
   yield* examineBroker(config);
 }
 

@@ -74,7 +74,10 @@ export function createDatabase(options: DatabaseOptions): Database {
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
     keepAlive: true,
-    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    // A pooler (then there is a direct way too) refuses connections that ask for it; it has a timeout of its own.
+    ...(options.statementTimeoutMs === undefined || options.direct !== undefined
+      ? {}
+      : { statement_timeout: options.statementTimeoutMs }),
   });
   class FreshClient extends Client {
     constructor() {
