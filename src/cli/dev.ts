@@ -48,12 +48,13 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
 
 /** Our defaults give way to whatever the file, the environment or the command line says. */
 function devConfig(args: DevArgs, terminal: Terminal): Config {
-  const { sources } = configFrom(args, {}, terminal);
-  const isOpen = (...paths: readonly string[]): boolean => paths.every((path) => !(path in sources));
+  const { sources, kafka } = configFrom(args, {}, terminal);
+  const isOpen = (path: string): boolean => !(path in sources);
+  const isLocal = kafka.local || ['kafka.brokers', 'kafka.local', 'kafka.enabled'].every(isOpen);
   const defaults = {
-    ...(isOpen('kafka.brokers', 'kafka.local', 'kafka.enabled') ? { KAFKA_LOCAL: 'true' } : {}),
+    ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
     // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
-    ...(isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
+    ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
     ...(isOpen('database.data_dir') ? { DATABASE_DATA_DIR: '.redrive/postgres' } : {}),
   };
   return configFrom(args, defaults, terminal);
@@ -103,20 +104,25 @@ async function startDemo(config: Config, system: System, print: (text: string) =
 function welcome(config: Config, url: string, demo: Demo): string {
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
-  const cli = (words: string): string => `npx redrive dlq ${words}${isDefault(url) ? '' : ` --url ${url}`}`;
-  const topic = demo.isRunning ? 'orders.v1' : '<topic>';
-  const tries = [
-    ['what failed, by topic', cli('topics')],
-    ['each message, and why', `curl ${url}/api/v1/dlq/${topic}`],
-    ['try them all again', cli(`retry-all ${topic}`)],
-  ] as const;
   return [
     `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is taken)` : ''}`,
     `${demo.says} ${whereDataIs(config)} Ctrl-C stops it.`,
     '',
-    ...tries.map(([what, command]) => `  ${what.padEnd(24)}${command}`),
+    ...whatToTry(url, demo).map(([what, command]) => `  ${what.padEnd(24)}${command}`),
     '',
   ].join('\n');
+}
+
+/** Every command works as it stands, so without the demo none names a topic. */
+function whatToTry(url: string, { isRunning }: Demo): readonly (readonly [string, string])[] {
+  const cli = (words: string): string => `npx redrive dlq ${words}${isDefault(url) ? '' : ` --url ${url}`}`;
+  const byTopic = ['what failed, by topic', cli('topics')] as const;
+  if (!isRunning) return [byTopic, ['each message, and why', `curl ${url}/api/v1/dlq/messages`]];
+  return [
+    byTopic,
+    ['each message, and why', `curl ${url}/api/v1/dlq/orders.v1`],
+    ['try them all again', cli('retry-all orders.v1')],
+  ];
 }
 
 /** Where the command line looks by itself. */

@@ -58,8 +58,11 @@ export function createApiClient(baseUrl: string): ApiClient {
 
 function sendRaw(baseUrl: string, { method, path, headers, body }: RawRequest): Promise<Answer> {
   const { hostname, port } = new URL(baseUrl);
+  // Node frames a body by itself only for the methods that usually have one.
+  const framing = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ hostname, port, method, path, headers: { ...headers } }, (response) => {
+    const options = { hostname, port, method, path, headers: { ...headers, ...framing } };
+    const request = httpRequest(options, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
@@ -90,4 +93,9 @@ export function assertError(answer: Answer, status: number, code?: string): Erro
   if (code !== undefined) assert.equal(error.code, code);
   for (const detail of error.details) assert.deepEqual(Object.keys(detail), ['field', 'reason', 'message']);
   return error;
+}
+
+/** The statuses of answers whose order does not matter, in ascending order. */
+export function sortedStatuses(answers: readonly Answer[]): readonly number[] {
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
 }

@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
+import type { ApiClient } from './api-client.ts';
+import { eventually } from './eventually.ts';
 
 /** A message as the REST API shows it; the fields that tests look at. */
 export type MessageView = Readonly<{
@@ -84,4 +87,42 @@ export async function storeMessage(db: Database, message: StoredMessage = {}): P
 /** Moves every RESOLVED and DEAD message to the archive, whatever its age. */
 export async function archiveEverything(db: Database): Promise<void> {
   await db.call(sql`CALL dlq.archive_old_dlq_messages(-1)`);
+}
+
+/** The messages of a topic once it has this many, in the order in which they were stored. */
+export async function arrivedMessages(
+  api: ApiClient,
+  topic: string,
+  count: number,
+): Promise<readonly MessageView[]> {
+  return eventually(async () => {
+    const { body } = await api.get<ListView>(`/api/v1/dlq/messages?topic=${topic}&page_size=100`);
+    assert.equal(body.pagination.total_count, count);
+    return body.messages.toReversed();
+  });
+}
+
+export async function showMessage(api: ApiClient, id: string): Promise<MessageView> {
+  const { status, body, text } = await api.get<MessageView>(`/api/v1/dlq/messages/${id}`);
+  assert.equal(status, 200, text);
+  return body;
+}
+
+/** The message once it has this status. */
+export async function messageInStatus(
+  api: ApiClient,
+  id: string,
+  status: MessageView['status'],
+): Promise<MessageView> {
+  return eventually(async () => {
+    const message = await showMessage(api, id);
+    assert.equal(message.status, status);
+    return message;
+  });
+}
+
+export async function historyOf(api: ApiClient, id: string): Promise<HistoryView['history']> {
+  const { status, body, text } = await api.get<HistoryView>(`/api/v1/dlq/messages/${id}/history`);
+  assert.equal(status, 200, text);
+  return body.history;
 }

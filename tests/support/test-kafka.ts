@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
 import { createKafkaBroker } from '../../src/platform/broker/kafka/kafka-broker.ts';
 import type { Broker, BrokerRecord, Header, OutgoingRecord } from '../../src/platform/broker/port.ts';
 
@@ -49,8 +50,8 @@ export function openTestKafka(): TestKafka {
     },
     async publish(record) {
       const [result] = await broker.publish([outgoing(record)], { timeoutMs: 10_000 });
-      assert.equal(result?.result, 'acked', JSON.stringify(result));
-      return result as Extract<typeof result, { result: 'acked' }>;
+      assert.equal(result?.result, 'acked', inspect(result));
+      return result;
     },
     read: (topic) => readTopic(broker, topic),
     async close() {
@@ -80,7 +81,7 @@ async function readTopic(broker: Broker, topic: string): Promise<readonly Broker
     for (let offset = partition.start; offset < partition.end;) {
       const limits = { maxWaitMs: 100, maxBytes: 8 << 20, maxBytesPerPartition: 8 << 20 };
       const [result] = await broker.fetch([{ ...partition, offset }], limits);
-      assert.ok(result !== undefined && 'records' in result, JSON.stringify(result));
+      assert.ok(result !== undefined && 'records' in result, inspect(result));
       records.push(...result.records);
       offset = result.nextOffset;
     }

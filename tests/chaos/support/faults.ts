@@ -1,0 +1,140 @@
+import { sleep } from '../../../src/kernel/clock.ts';
+import type { SystemOptions } from '../../../src/compose.ts';
+import type { Broker, OutgoingRecord, PublishResult } from '../../../src/platform/broker/port.ts';
+import type { Database, Queryable } from '../../../src/platform/postgres/database.ts';
+import type { Sql } from '../../../src/platform/postgres/sql.ts';
+
+/**
+ * Where a fault may strike, in the order of a dead letter's way:
+ * `fetched`, records are in memory and nothing is stored; `inserted`, their rows are written and the transaction
+ * is open; `claimed`, an attempt has begun and nothing is sent; `published`, the broker has answered and nothing
+ * is settled; `settled`, the outcome is stored and the system has not seen the database's answer.
+ */
+export type FaultPoint = 'fetched' | 'inserted' | 'claimed' | 'published' | 'settled';
+
+/**
+ * `kill` and `stop` are the real signals, sent by the process to itself. `refuse` lets the broker answer that it
+ * will never take the records; `lose_answer` breaks the connection after the database has done its work.
+ */
+export type FaultAct = 'kill' | 'stop' | 'refuse' | 'lose_answer';
+
+export type Fault = Readonly<{
+  at: FaultPoint;
+  act: FaultAct;
+  /** Strikes at the n-th time only; without it, every time. */
+  nth?: number;
+  /** Counts only where one of the records holds this text. */
+  marker?: string;
+}>;
+
+export type FaultPlan = Readonly<{
+  faults: readonly Fault[];
+  /** Each claim of messages but the first waits until an attempt of the one before is settled. */
+  claimsWaitForSettle?: boolean;
+}>;
+
+type Reach = (at: FaultPoint, values?: readonly (Buffer | null)[]) => Promise<'go_on' | 'refuse'>;
+
+/** Puts the faults between a system and its database and broker. */
+export function wrapWithFaults(plan: FaultPlan): NonNullable<SystemOptions['wrap']> {
+  const times = new Map<Fault, number>();
+  const reach: Reach = async (at, values = []) => {
+    for (const fault of plan.faults) {
+      if (fault.at !== at || !concerns(fault, values)) continue;
+      const time = (times.get(fault) ?? 0) + 1;
+      times.set(fault, time);
+      if (fault.nth !== undefined && fault.nth !== time) continue;
+      if (fault.act === 'refuse') return 'refuse';
+      await strike(fault.act);
+    }
+    return 'go_on';
+  };
+  return {
+    broker: (broker) => faultyBroker(broker, reach),
+    database: (db) => faultyDatabase(db, reach, plan.claimsWaitForSettle ?? false),
+  };
+}
+
+function concerns({ marker }: Fault, values: readonly (Buffer | null)[]): boolean {
+  return marker === undefined || values.some((value) => value?.includes(marker) === true);
+}
+
+/** Long enough that a signal which was sent has arrived before anything else of the process runs. */
+const signalArrivesWithinMs = 50;
+
+async function strike(act: Exclude<FaultAct, 'refuse'>): Promise<void> {
+  switch (act) {
+    case 'kill':
+      process.kill(process.pid, 'SIGKILL');
+      return new Promise(() => {});
+    case 'stop':
+      process.kill(process.pid, 'SIGSTOP');
+      return sleep(signalArrivesWithinMs);
+    case 'lose_answer':
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  }
+}
+
+function faultyBroker(broker: Broker, reach: Reach): Broker {
+  return {
+    ...broker,
+    async fetch(positions, limits, signal) {
+      const results = await broker.fetch(positions, limits, signal);
+      const values = results.flatMap((one) =>
+        'records' in one ? one.records.map(({ value }) => value) : [],
+      );
+      if (values.length > 0) await reach('fetched', values);
+      return results;
+    },
+    async publish(records, options) {
+      if (records.length === 0) return broker.publish(records, options);
+      const values = records.map(({ value }) => value);
+      if ((await reach('claimed', values)) === 'refuse') return refuseAll(records);
+      const results = await broker.publish(records, options);
+      await reach('published', values);
+      return results;
+    },
+  };
+}
+
+function refuseAll(records: readonly OutgoingRecord[]): readonly PublishResult[] {
+  const refused = {
+    result: 'failed',
+    retriable: false,
+    code: 'MESSAGE_TOO_LARGE',
+    message: 'too large',
+  } as const;
+  return records.map(() => refused);
+}
+
+function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean): Database {
+  const settled = Promise.withResolvers<void>();
+  let claims = 0;
+  return {
+    ...db,
+    async query<Row>(statement: Sql): Promise<readonly Row[]> {
+      if (claimsWaitForSettle && isClaim(statement) && (claims += 1) > 1) await settled.promise;
+      const rows = await db.query<Row>(statement);
+      if (isSettle(statement)) {
+        settled.resolve();
+        await reach('settled');
+      }
+      return rows;
+    },
+    transaction: (work) =>
+      db.transaction((tx) =>
+        work({
+          async query<Row>(statement: Sql): Promise<readonly Row[]> {
+            const rows = await tx.query<Row>(statement);
+            if (isInsert(statement)) await reach('inserted');
+            return rows;
+          },
+        } satisfies Queryable),
+      ),
+  };
+}
+
+const isClaim = ({ text }: Sql): boolean => text.includes("'retry_started'");
+const isInsert = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.dlq_messages');
+const isSettle = ({ text }: Sql): boolean =>
+  text.includes('WITH settled AS') && text.includes('dlq.dlq_messages');
