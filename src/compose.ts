@@ -8,6 +8,7 @@ import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
+import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
 import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from './platform/broker/local/local-broker.ts';
@@ -17,6 +18,7 @@ import { createHttpServer } from './platform/http/http-server.ts';
 import type { HealthCheck } from './platform/http/readiness.ts';
 import { createDatabase, type Database, type DatabaseTarget } from './platform/postgres/database.ts';
 import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
+import { forgetOldNotifyEvents } from './platform/postgres/notify-events.ts';
 import { createReplica } from './platform/postgres/replicas.ts';
 import { sql } from './platform/postgres/sql.ts';
 import { isOutage } from './platform/postgres/sqlstate.ts';
@@ -132,7 +134,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     wake,
     replica,
     ...(runs('api') || runs('workers') ? [dlq.reaper] : []),
-    ...(runs('workers') ? dlq.maintenance : []),
+    ...(runs('workers') ? [...dlq.maintenance, housekeeping(db, logger)] : []),
     ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),
     dlq.retries,
     http,
@@ -193,7 +195,7 @@ export async function openDatabase(config: Config, logger: Logger, metrics?: Met
     target,
     direct: settings.mode === 'server' && settings.direct ? targetOf(settings.direct) : undefined,
     maxConnections: settings.maxOpenConns,
-    minIdleConnections: 0,
+    keptIdleConnections: settings.maxIdleConns,
     maxLifetimeMs: settings.connMaxLifetimeMs,
     statementTimeoutMs: settings.statementTimeoutMs,
     applicationName: config.app.name,
@@ -278,6 +280,16 @@ export function createBroker(kafka: KafkaConfig): Broker | null {
           },
         }),
     ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),
+  });
+}
+
+/** Cheap and harmless when several replicas do it, so no lease is needed. */
+function housekeeping(db: Database, logger: Logger): Service {
+  return createLoop({
+    name: 'housekeeping',
+    everyMs: 3_600_000,
+    run: () => forgetOldNotifyEvents(db),
+    onError: (error) => logger.warn({ err: error }, 'housekeeping failed'),
   });
 }
 

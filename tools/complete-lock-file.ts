@@ -15,7 +15,9 @@ const missing = Object.entries(lock.packages)
   .flatMap(([, entry]) => Object.entries(entry.optionalDependencies ?? {}))
   .filter(([name]) => lock.packages[`node_modules/${name}`] === undefined);
 const added = missing.map(([name, version]) => [`node_modules/${name}`, entryOf(name, version)] as const);
-const sorted = Object.entries({ ...lock.packages, ...Object.fromEntries(added) }).sort(([a], [b]) => (a < b ? -1 : 1));
+const sorted = Object.entries({ ...lock.packages, ...Object.fromEntries(added) }).sort(([a], [b]) =>
+  a < b ? -1 : 1,
+);
 
 writeFileSync(path, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`);
 process.stdout.write(`${added.length} entries added\n`);
@@ -23,6 +25,7 @@ process.stdout.write(`${added.length} entries added\n`);
 /** The platform is in the name: `binding-linux-arm64-musl`. */
 function entryOf(name: string, version: string): Entry & Record<string, unknown> {
   const [os, cpu, abi] = (name.split('/').at(-1) ?? '').replace(/^binding-/, '').split('-');
-  const libc = os === 'linux' && abi !== undefined ? { libc: [abi.startsWith('musl') ? 'musl' : 'glibc'] } : {};
+  const libc =
+    os === 'linux' && abi !== undefined ? { libc: [abi.startsWith('musl') ? 'musl' : 'glibc'] } : {};
   return { version, cpu: [cpu], dev: true, ...libc, optional: true, os: [os] };
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { loggerFor, startSystem, type System } from '../compose.ts';
+import type { System } from '../compose.ts';
 import type { Config } from '../config.ts';
 import type { Broker } from '../platform/broker/port.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
+import { withExamples } from './examples.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
 import { listenForStop, runUntilSignal } from './run-until-signal.ts';
 import type { Terminal } from './terminal.ts';
@@ -15,11 +16,15 @@ type DevArgs = ConfigArgs & Readonly<{ demo: boolean; logs?: boolean }>;
 /** A start that takes longer than this is explained; the first one makes the database. */
 const quietStartMs = 1500;
 
-export function addDevCommand(program: Command, terminal: Terminal = process): void {
-  withServerOptions(
-    program
-      .command('dev')
-      .description('run the whole system on this machine: embedded PostgreSQL, local broker, demo traffic'),
+export function addDevCommand(program: Command, terminal: Terminal): void {
+  withExamples(
+    withServerOptions(
+      program
+        .command('dev')
+        .description('run the whole system on this machine: embedded PostgreSQL, local broker, demo traffic'),
+    ),
+    'redrive dev',
+    'redrive dev --port 9000 --no-demo',
   )
     .option('--no-demo', 'without demo traffic')
     .option('--logs', 'print the log lines as well')
@@ -31,6 +36,7 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
   const stopAsked = listenForStop({ followsParent: terminal.env['npm_lifecycle_event'] !== undefined });
   stopAsked.addEventListener('abort', () => print('Stopping. Ctrl-C again ends it at once.'));
   const config = devConfig(args, terminal);
+  const { loggerFor, startSystem } = await import('../compose.ts');
   const logger = args.logs === true ? loggerFor(config) : warningsFor(config, terminal);
 
   const explaining = setTimeout(
@@ -55,7 +61,6 @@ function devConfig(args: DevArgs, terminal: Terminal): Config {
     ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
     // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
-    ...(isOpen('database.data_dir') ? { DATABASE_DATA_DIR: '.redrive/postgres' } : {}),
   };
   return configFrom(args, defaults, terminal);
 }

@@ -59,9 +59,7 @@ export function createProgram(terminal: Terminal): Command {
   );
   program.commandsGroup('Run:');
   addServeCommand(program, terminal);
-  addDevCommand(program);
-  const dev = program.commands.find((command) => command.name() === 'dev');
-  if (dev !== undefined) withExamples(dev, 'redrive dev', 'redrive dev --port 9000 --no-demo');
+  addDevCommand(program, terminal);
   program.commandsGroup('Work with it:');
   addDlqCommand(program, terminal);
   program.commandsGroup('Look after it:');

@@ -47,7 +47,7 @@ const database = {
   direct_url: optional(secret()),
   migrate: withDefault(flag(), true),
   wake: withDefault(oneOf('listen', 'poll'), 'listen'),
-  data_dir: withDefault(filePath(), '.redrive'),
+  data_dir: withDefault(filePath(), '.redrive/postgres'),
 } satisfies Section;
 
 const kafka = {

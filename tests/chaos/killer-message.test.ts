@@ -19,9 +19,7 @@ describe('A message whose publish kills the process', { skip: await whyNoKafka()
     await at.taken();
 
     // The call after the last crash finds what the lone killer has left in line behind it.
-    for (let answered = false; !answered;) {
-      answered = (await retryAll(at, replica)) !== null;
-      if (answered) break;
+    while ((await retryAll(at, replica)) === null) {
       assert.equal(await replica.died(), 'SIGKILL');
       crashes.push(await inFlight(at));
       replica = await at.start(plan);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { whyNoKafka } from '../../tools/kafka/kafka-for-tests.ts';
-import { checkLedger, inFlight, rowsOf, untilReaped } from './support/ledger.ts';
+import { checkLedger, lostAttempts, rowsOf, untilReaped } from './support/ledger.ts';
 import { untilReadiness } from './support/readiness.ts';
 import { startRestartablePostgres, type RestartablePostgres } from './support/restartable-postgres.ts';
 import { retryAll } from './support/retry.ts';
@@ -49,13 +49,13 @@ describe('When PostgreSQL crashes and comes back', { skip: await whyNoKafka() },
     await until('something is resolved', async () => (await at.count('RESOLVED')) > 0 || null);
     await postgres.crash();
     await postgres.restart();
-    const crash = await inFlight(at);
     const answer = await answering;
     assert.ok(answer?.status === 200 || answer?.status === 503, `it answers: ${answer?.status}`);
     await untilReaped(at);
+    const lost = await lostAttempts(at);
     const before = (await rowsOf(at)).filter(({ status }) => status === 'PENDING').length;
     assert.deepEqual(await retryAll(at, replica), { status: 200, retried: before, failed: 0 });
-    const rows = await checkLedger(at, replica, [crash]);
+    const rows = await checkLedger(at, replica, [lost]);
     assert.ok(rows.every(({ status }) => status === 'RESOLVED'));
   });
 });

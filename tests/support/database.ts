@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
+import { Client } from 'pg';
 import { migrationSources } from '../../src/compose.ts';
 import { createDatabase, type Database, type DatabaseTarget } from '../../src/platform/postgres/database.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
@@ -82,8 +82,8 @@ function urlOf(serverUrl: string, database: string): string {
   return url.href;
 }
 
-async function onServer(serverUrl: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl });
+async function onServer(serverUrl: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: serverUrl });
   await client.connect();
   try {
     await work(client);

@@ -33,8 +33,11 @@ export function createGlobalFigures(
   const clear = (): void => {
     messages.reset();
     lag.reset();
-    oldest.reset();
+    // A gauge without labels cannot be absent: "not a number" is what a replica says that does not know.
+    oldest.set(Number.NaN);
   };
+
+  clear();
 
   const refresh = async (): Promise<void> => {
     const [topics, sources] = await Promise.all([stores.reader.topics(), accountSources(stores.partitions)]);

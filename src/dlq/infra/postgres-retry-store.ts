@@ -20,6 +20,7 @@ import { settleAttempts } from './postgres-settle.ts';
 type ClaimedRow = {
   id: string;
   original_topic: string;
+  has_value: boolean;
   key: Buffer | null;
   value: Buffer | null;
   headers: readonly StoredHeader[] | null;
@@ -185,7 +186,7 @@ function startAttempt(reroute: Reroute): Sql {
 }
 
 const claimedColumns: Sql = sql`
-  t.id, t.original_topic, t.message_key AS key, ${value} AS value, t.headers, t.dialect, t.attempt_no, t.retry_count,
+  t.id, t.original_topic, t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS has_value, t.message_key AS key, ${value} AS value, t.headers, t.dialect, t.attempt_no, t.retry_count,
   t.max_retries, to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at_exact,
   (extract(epoch FROM COALESCE(t.original_timestamp, t.source_timestamp)) * 1000)::bigint AS original_ms`;
 
@@ -206,6 +207,7 @@ function messageOf(row: ClaimedRow): ClaimedMessage {
   return {
     id: row.id,
     targetTopic: row.original_topic,
+    hasValue: row.has_value,
     key: row.key,
     value: row.value,
     headers: readHeaders(row.headers),

@@ -59,9 +59,22 @@ type KnownDbRow = {
   is_archived: boolean;
 };
 
-/** In the order of their ids, so that two partitions with the same messages wait instead of deadlocking. */
+/**
+ * Locks the messages of these ids, live or archived. A message that moves from one table to the other between
+ * the two looks would be seen in neither, so whoever is missing is looked for again.
+ */
 async function lockKnown(tx: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, KnownRow>> {
-  if (ids.length === 0) return new Map();
+  const known = new Map<string, KnownRow>();
+  for (let look = 0; look < 3; look += 1) {
+    const missing = ids.filter((id) => !known.has(id));
+    if (missing.length === 0) break;
+    for (const row of await lockOnce(tx, missing)) known.set(row.id, knownOf(row));
+  }
+  return known;
+}
+
+/** In the order of their ids, so that two partitions with the same messages wait instead of deadlocking. */
+async function lockOnce(tx: Queryable, ids: readonly string[]): Promise<readonly KnownDbRow[]> {
   const columns = sql`
     t.id, t.status, t.retry_count, t.max_retries, t.attempt_no, t.lease_epoch, t.published_sha256, t.original_topic,
     COALESCE(t.lease_until > clock_timestamp(), false) AS lease_is_live`;
@@ -71,7 +84,7 @@ async function lockKnown(tx: Queryable, ids: readonly string[]): Promise<Readonl
   const archived = await tx.query<KnownDbRow>(sql`
     SELECT ${columns}, true AS is_archived FROM dlq.dlq_messages_archive t
     WHERE t.id = ANY(${ids}::uuid[]) ORDER BY t.id FOR UPDATE`);
-  return new Map([...live, ...archived].map((row) => [row.id, knownOf(row)]));
+  return [...live, ...archived];
 }
 
 function knownOf(row: KnownDbRow): KnownRow {

@@ -93,6 +93,8 @@ export type TopicSummary = Readonly<{
 export type ClaimedMessage = Readonly<{
   id: string;
   targetTopic: string;
+  /** False for a row of the system before ours whose value it could not keep: there is nothing to publish. */
+  hasValue: boolean;
   key: Buffer | null;
   value: Buffer | null;
   headers: readonly Header[];

@@ -48,9 +48,12 @@ export async function publishClaimed(
 
   const published = new Map<string, Published>();
   const sendable = keyed.filter(({ message }) => {
-    if (!deps.isDeadLetterTopic(message.targetTopic)) return true;
-    const reason = `its topic is a dead-letter topic: ${message.targetTopic}`;
-    published.set(message.id, { outcome: { end: 'released', reason }, result: null, isUnroutable: true });
+    const isUnroutable = deps.isDeadLetterTopic(message.targetTopic);
+    if (!isUnroutable && message.hasValue) return true;
+    const reason = isUnroutable
+      ? `its topic is a dead-letter topic: ${message.targetTopic}`
+      : 'it was stored without its value';
+    published.set(message.id, { outcome: { end: 'released', reason }, result: null, isUnroutable });
     return false;
   });
   const results = await publish(

@@ -23,6 +23,13 @@ export type RetryAnswer = Readonly<{ id: string; status: Status; published: bool
 export async function retryMessage(deps: RetryDeps, id: string, actor: string): Promise<RetryAnswer> {
   const message = await findRetryable(deps, id);
   const reroute = rerouteOf(deps, message);
+  // A null value would be a tombstone to the topic, and never what the producer sent.
+  if (deps.publish !== null && message.sourceTopic === null && message.payloadText === null)
+    throw new AppError(
+      'SYS_DLQ_CONFLICT',
+      'conflict',
+      'message has no value to publish: it was stored without it',
+    );
 
   const hasKilledItsWorker = message.leaseLost && message.retryCount + 1 >= message.maxRetries;
   const attempt = (): Promise<RetryAnswer> =>

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts';
+import { AppError, messageOf } from '../../kernel/errors.ts';
 import type { PartitionStore, Source, SourcePartition } from './ports.ts';
 
 export type SeekDeps = Readonly<{ partitions: PartitionStore; source: Source | null }>;
@@ -25,6 +25,12 @@ export async function seekSource(
   request: SeekRequest,
 ): Promise<Readonly<{ from: bigint; to: bigint; partition: SourcePartition }>> {
   const partition = await findSource(deps.partitions, request);
+  if (partition.isGone)
+    throw new AppError(
+      'SYS_DLQ_CONFLICT',
+      'conflict',
+      `the topic is gone, there is nothing to read again: ${request.topic}/${request.partition}`,
+    );
   if (partition.backfillUntil !== null && partition.nextOffset < partition.backfillUntil)
     throw new AppError(
       'SYS_DLQ_CONFLICT',
@@ -68,15 +74,26 @@ async function resolveTarget(
     case 'earliest':
       return partition.logStart ?? 0n;
     case 'timestamp': {
-      if (source === null)
-        throw new AppError(
-          'SYS_DLQ_BROKER_UNAVAILABLE',
-          'unavailable',
-          'a timestamp needs a broker to look it up',
-        );
-      const found = await source.offsetAt(partition, target.timestampMs, AbortSignal.timeout(5000));
+      const found = await offsetAt(source, partition, target.timestampMs);
       return found > partition.highOffset ? partition.highOffset : found;
     }
+  }
+}
+
+async function offsetAt(
+  source: Source | null,
+  partition: SourcePartition,
+  timestampMs: bigint,
+): Promise<bigint> {
+  try {
+    if (source === null) throw new Error('no broker is configured');
+    return await source.offsetAt(partition, timestampMs, AbortSignal.timeout(5000));
+  } catch (error) {
+    const message = `the broker could not be asked for the offset at that time: ${messageOf(error)}`;
+    throw new AppError('SYS_DLQ_BROKER_UNAVAILABLE', 'unavailable', message, {
+      cause: error,
+      retryAfterMs: 5000,
+    });
   }
 }
 

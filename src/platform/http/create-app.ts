@@ -145,7 +145,11 @@ function refuseUnknown(app: HttpApp): void {
   });
 }
 
-type Failed = Readonly<{ request: FastifyRequest; reply: FastifyReply; isOutage: (error: unknown) => boolean }>;
+type Failed = Readonly<{
+  request: FastifyRequest;
+  reply: FastifyReply;
+  isOutage: (error: unknown) => boolean;
+}>;
 
 function sendError(error: unknown, { request, reply, isOutage }: Failed): void {
   const slice = request.routeOptions.config.slice ?? HTTP_SLICE;

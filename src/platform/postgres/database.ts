@@ -46,7 +46,8 @@ export type DatabaseOptions = Readonly<{
   /** Where LISTEN connects: past a pooler in transaction mode. */
   direct?: DatabaseTarget | undefined;
   maxConnections: number;
-  minIdleConnections?: number;
+  /** Idle connections beyond these are closed after half a minute. */
+  keptIdleConnections?: number;
   maxLifetimeMs: number;
   connectTimeoutMs?: number;
   statementTimeoutMs?: number;
@@ -87,7 +88,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const pool = new Pool({
     Client: FreshClient,
     max: options.maxConnections,
-    min: options.minIdleConnections ?? 0,
+    min: options.keptIdleConnections ?? 0,
     idleTimeoutMillis: 30_000,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
     maxLifetimeSeconds: Math.ceil(options.maxLifetimeMs / 1000),

@@ -32,6 +32,14 @@ export async function inFlight(scene: Scene, of?: Replica): Promise<InFlight> {
   return (await rowsOf(scene)).filter(({ status, owner }) => status === 'RETRYING' && isOf(owner));
 }
 
+/** The messages whose attempt the reaper has ended, where a process has lived on and nobody could look. */
+export async function lostAttempts(scene: Scene): Promise<InFlight> {
+  const ended = await scene.db.query<{ id: string }>(sql`
+    SELECT DISTINCT message_id AS id FROM dlq.message_history WHERE event = 'lease_expired'`);
+  const ids = new Set(ended.map(({ id }) => id));
+  return (await rowsOf(scene)).filter(({ id }) => ids.has(id));
+}
+
 /** Resolves when the attempts of lost workers have been ended. */
 export async function untilReaped(scene: Scene): Promise<void> {
   await until('no attempt is under way', async () => (await scene.count('RETRYING')) === 0 || null);

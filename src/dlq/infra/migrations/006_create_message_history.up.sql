@@ -66,6 +66,21 @@ BEGIN
         COMMIT;
     END LOOP;
 
+    -- What can never be read again need not be recognised: below the log start, or of a topic that is gone.
+    LOOP
+        DELETE FROM dlq.arrivals
+        WHERE ctid = ANY(ARRAY(
+            SELECT a.ctid
+            FROM dlq.arrivals a
+            JOIN dlq.source_partitions p ON p.topic_id = a.topic_id AND p.partition = a.partition
+            WHERE p.gone OR a."offset" < p.log_start
+            LIMIT p_batch_size
+        ));
+        GET DIAGNOSTICS v_batch_count = ROW_COUNT;
+        EXIT WHEN v_batch_count = 0;
+        COMMIT;
+    END LOOP;
+
     RAISE NOTICE 'Purged % archived DLQ messages older than % days', v_purged_count, p_purge_days;
 END;
 $$;
