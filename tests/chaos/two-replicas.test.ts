@@ -34,7 +34,7 @@ async function onlyRow(at: Scene): Promise<Row> {
   return row ?? assert.fail('there is no row');
 }
 
-/** Who reads the topic by now, or null. */
+/** Who holds partitions of the topic now. */
 async function readers({ db, dlqTopic }: Scene): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ owner: string }>(sql`
     SELECT lease_owner AS owner FROM dlq.source_partitions

@@ -121,6 +121,7 @@ function controlsOf({
     resume: () => void child.kill('SIGCONT'),
     stopped: () => untilStopped(pid, log),
     async died() {
+      await until('the replica has died', async () => !isRunning(child) || null, { explain: log });
       await exit;
       return child.signalCode;
     },
