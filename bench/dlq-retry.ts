@@ -1,11 +1,14 @@
 import { Producer } from '@platformatic/kafka';
-import type { OutgoingRecord } from '../src/platform/broker/port.ts';
+import type { System } from '../src/compose.ts';
+import type { Broker, OutgoingRecord } from '../src/platform/broker/port.ts';
+import type { Database } from '../src/platform/postgres/database.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
 import { openGround, orderValue, printTable, publishAll, timed, until, type Ground } from './support.ts';
 
 /**
  * How fast a backlog is re-driven by retry-all: 500-byte records to 4 partitions.
  *   floor       the Kafka client's producer alone, idempotent, 500 records a send, 4 partitions in parallel
+ *   database    the same retry-all with a broker that acknowledges at once: claims, settles and history alone
  *   seeds' way  one select, one publish, one update at a time, as the system that came before did
  *   ours        POST …/retry-all: claim with fencing, publish, settle, history of both transitions
  * node bench/dlq-retry.ts [records]
@@ -22,12 +25,18 @@ try {
 
   const floor = await measureProducer(ground);
   const oneByOne = await measureOneByOne(ground, Math.min(count, 2000));
+  const database = await measureDatabase(ground);
   const ours = await measureOurs(ground);
   printTable(`Re-driving ${count.toLocaleString('en')} messages`, [
     { name: 'floor: the producer alone', perSecond: floor },
     { name: "the seeds' way: one at a time", perSecond: oneByOne },
+    { name: 'the database alone: claim and settle', perSecond: database },
     { name: 'ours: retry-all', perSecond: ours },
   ]);
+  const both = 1 / (1 / floor + 1 / database);
+  process.stdout.write(
+    `  ours against producer and database one after the other: ${(ours / both).toFixed(2)}\n`,
+  );
   process.stdout.write(`  ours against the seeds' way: ${(ours / oneByOne).toFixed(1)} times\n`);
 } finally {
   await ground.stop();
@@ -105,13 +114,28 @@ async function measureOneByOne({ db, broker }: Ground, messages: number): Promis
       await db.query(sql`UPDATE dlq.dlq_messages SET status = 'RESOLVED' WHERE id = ${id}`);
     }
   });
-  await db.query(sql`UPDATE dlq.dlq_messages SET status = 'PENDING', retry_count = 0`);
-  await db.query(sql`VACUUM ANALYZE dlq.dlq_messages`);
+  await resetBacklog(db);
   return messages / seconds;
 }
 
+async function measureDatabase(ground: Ground): Promise<number> {
+  const acknowledgeAtOnce = (broker: Broker): Broker => ({
+    ...broker,
+    publish: async (records) =>
+      records.map((_, i) => ({ result: 'acked', partition: i % partitions, offset: BigInt(i) })),
+  });
+  const perSecond = await measureRetryAll(
+    await ground.startSystem({ ROLES: 'api' }, { broker: acknowledgeAtOnce }),
+  );
+  await resetBacklog(ground.db);
+  return perSecond;
+}
+
 async function measureOurs(ground: Ground): Promise<number> {
-  const system = await ground.startSystem({ ROLES: 'api' });
+  return measureRetryAll(await ground.startSystem({ ROLES: 'api' }));
+}
+
+async function measureRetryAll(system: System): Promise<number> {
   let retried = 0;
   const seconds = await timed(async () => {
     const answer = await fetch(`${system.url}/api/v1/dlq/${topic}/retry-all`, { method: 'POST' });
@@ -120,4 +144,9 @@ async function measureOurs(ground: Ground): Promise<number> {
   await system.stop();
   if (retried !== count) throw new Error(`retried ${retried} of ${count}`);
   return count / seconds;
+}
+
+async function resetBacklog(db: Database): Promise<void> {
+  await db.query(sql`UPDATE dlq.dlq_messages SET status = 'PENDING', retry_count = 0`);
+  await db.query(sql`VACUUM FULL ANALYZE dlq.dlq_messages`);
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../src/config.ts';
-import { migrationSources, startSystem, type System } from '../src/compose.ts';
+import { migrationSources, startSystem, type System, type SystemOptions } from '../src/compose.ts';
 import { createKafkaBroker } from '../src/platform/broker/kafka/kafka-broker.ts';
 import type { Broker, OutgoingRecord } from '../src/platform/broker/port.ts';
 import { startEmbeddedPostgres } from '../src/platform/embedded/embedded-postgres.ts';
@@ -22,7 +22,7 @@ export type Ground = Readonly<{
   db: Database;
   brokers: string;
   broker: Broker;
-  startSystem(env?: Readonly<Record<string, string>>): Promise<System>;
+  startSystem(env?: Readonly<Record<string, string>>, wrap?: SystemOptions['wrap']): Promise<System>;
   stop(): Promise<void>;
 }>;
 
@@ -46,13 +46,14 @@ export async function openGround(): Promise<Ground> {
     db,
     brokers: kafka.brokers,
     broker,
-    startSystem: (env = {}) =>
+    startSystem: (env = {}, wrap = {}) =>
       startSystem(
         loadConfig({
           env: { DATABASE_URL: postgres.url, KAFKA_BROKERS: kafka.brokers, PORT: '0', ...env },
           secretsDir: folder,
         }),
         {
+          wrap,
           onPortTaken: 'fail',
           logger: createLogger({ service: 'bench', version: '0', environment: 'bench', level: 'error' }),
         },

@@ -83,7 +83,6 @@ const tracer = trace.getTracer('redrive');
 const reapEveryMs = 2000;
 /** How many messages a retry-all claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;
-const retryChunkSize = 250;
 
 /** A database of the system that came before ours has the first migrations, but no history of them. */
 export const dlqMigrations: MigrationSource = {
@@ -142,7 +141,6 @@ export function createDlq(deps: DlqDeps): Dlq {
     },
     onAttempt: (outcome) => retries.inc({ outcome }),
     batchSize: retryBatchSize,
-    chunkSize: retryChunkSize,
   };
 
   const partitionReader =

@@ -4,7 +4,7 @@ import { rawJson } from '../../platform/http/raw-json.ts';
 import type { Status } from '../domain/message.ts';
 import type { Header } from '../domain/record.ts';
 import type { PartitionAccount } from '../usecase/account-sources.ts';
-import type { HistoryEntry, LastSeek, Message, RawMessage, TopicSummary } from '../usecase/ports.ts';
+import type { HistoryEntry, LastSeek, Message, MessageBody, TopicSummary } from '../usecase/ports.ts';
 
 /** The slice's objects as JSON shows them: the fields that clients have always known first, ours after them. */
 
@@ -55,7 +55,7 @@ function presentKey(key: Buffer | null): Json {
 }
 
 /** The record's bytes, all of them, and as text where they are text. */
-export function presentRaw(id: string, raw: RawMessage): Json {
+export function presentRaw(id: string, raw: MessageBody): Json {
   return {
     id,
     key_base64: raw.key?.toString('base64') ?? null,

@@ -10,6 +10,7 @@ import type {
   ClaimManyOptions,
   ClaimOneOptions,
   Keyset,
+  MessageBody,
   Reroute,
   RetryStore,
 } from '../usecase/ports.ts';
@@ -17,13 +18,13 @@ import { messages, statusAfterFailure, tellOfDead } from './messages-table.ts';
 import { readHeaders, type StoredHeader } from './stored-headers.ts';
 import { settleAttempts } from './postgres-settle.ts';
 
-type ClaimedRow = {
+type BodyRow = { key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null };
+
+type ClaimedRow = BodyRow & {
   id: string;
   original_topic: string;
   has_value: boolean;
-  key: Buffer | null;
-  value: Buffer | null;
-  headers: readonly StoredHeader[] | null;
+  bytes: number;
   dialect: string | null;
   attempt_no: number;
   original_ms: bigint | null;
@@ -81,6 +82,15 @@ export function createPostgresRetryStore(
         SELECT count(*) AS count FROM dlq.dlq_messages t
         WHERE t.original_topic = ${topic} AND ${isDue} AND (t.unroutable OR ${isDeadLetterTopic})`);
       return Number(rows[0]?.count ?? 0n);
+    },
+
+    async loadBodies(lease, ids) {
+      const rows = await worker.db.query<BodyRow & { id: string }>(sql`
+        SELECT t.id, t.message_key AS key, ${value} AS value, t.headers
+        FROM unnest(${ids}::uuid[]) AS keys (key)
+        JOIN dlq.dlq_messages t ON t.id = keys.key
+        WHERE t.lease_epoch = ${lease.epoch} AND (t.status = 'RETRYING') IS TRUE`);
+      return new Map(rows.map((row) => [row.id, bodyOf(row)]));
     },
 
     async noteHashes(lease, sha256ById) {
@@ -167,6 +177,14 @@ function dueInTopic(many: ClaimManyOptions): Sql {
 const value: Sql = sql`
   CASE WHEN t.source_topic IS NULL THEN convert_to(t.payload::text, 'UTF8') ELSE t.raw_value END`;
 
+/** Bodies up to this size come with the claim, so that a batch of a thousand stays small. */
+const inlineBytes = 16_384;
+
+const bytes: Sql = sql`(
+  COALESCE(length(t.message_key), 0) + COALESCE(length(${value}), 0) + COALESCE(pg_column_size(t.headers), 0))`;
+
+const isSmall: Sql = sql`${bytes} <= ${inlineBytes}`;
+
 /** The same as recordSha256 in the domain. Written before the send, so that what comes back is recognised. */
 const publishedSha256: Sql = sql`sha256(
     int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
@@ -186,9 +204,11 @@ function startAttempt(reroute: Reroute): Sql {
 }
 
 const claimedColumns: Sql = sql`
-  t.id, t.original_topic, t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS has_value, t.message_key AS key, ${value} AS value, t.headers, t.dialect, t.attempt_no, t.retry_count,
+  t.id, t.original_topic, t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS has_value, ${bytes} AS bytes,
+  CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${value} END AS value,
+  CASE WHEN ${isSmall} THEN t.headers END AS headers, t.dialect, t.attempt_no, t.retry_count,
   t.max_retries, to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at_exact,
-  (extract(epoch FROM COALESCE(t.original_timestamp, t.source_timestamp)) * 1000)::bigint AS original_ms`;
+  (date_part('epoch', COALESCE(t.original_timestamp, t.source_timestamp)) * 1000)::bigint AS original_ms`;
 
 function noteStart(actor: string): Sql {
   return sql`, noted AS (
@@ -203,14 +223,17 @@ function batchOf(lease: Lease, rows: readonly ClaimedRow[]): ClaimedBatch {
   return { lease, messages: rows.map(messageOf) };
 }
 
+function bodyOf({ key, value, headers }: BodyRow): MessageBody {
+  return { key, value, headers: readHeaders(headers) };
+}
+
 function messageOf(row: ClaimedRow): ClaimedMessage {
   return {
     id: row.id,
     targetTopic: row.original_topic,
     hasValue: row.has_value,
-    key: row.key,
-    value: row.value,
-    headers: readHeaders(row.headers),
+    bytes: row.bytes,
+    body: row.bytes <= inlineBytes ? bodyOf(row) : null,
     dialect: row.dialect,
     attemptNo: row.attempt_no,
     originalTimestampMs: row.original_ms,

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts';
 import { isUuid } from '../../kernel/uuid.ts';
-import type { HistoryEntry, Message, MessageReader, RawMessage } from './ports.ts';
+import type { HistoryEntry, Message, MessageReader, MessageBody } from './ports.ts';
 
 export function messageNotFound(id: string): AppError {
   return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq message not found: ${id}`);
@@ -19,7 +19,7 @@ export async function getMessage(reader: MessageReader, id: string): Promise<Mes
   return message;
 }
 
-export async function getRawMessage(reader: MessageReader, id: string): Promise<RawMessage> {
+export async function getRawMessage(reader: MessageReader, id: string): Promise<MessageBody> {
   const raw = await reader.findRaw(id);
   if (raw === null) throw messageNotFound(id);
   return raw;

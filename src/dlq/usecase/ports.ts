@@ -44,7 +44,8 @@ export type Message = Readonly<{
   isArchived: boolean;
 }>;
 
-export type RawMessage = Readonly<{ key: Buffer | null; value: Buffer | null; headers: readonly Header[] }>;
+/** A message's bytes: what was read, and what is published again. */
+export type MessageBody = Readonly<{ key: Buffer | null; value: Buffer | null; headers: readonly Header[] }>;
 
 export type HistoryEntry = Readonly<{
   at: Date;
@@ -70,7 +71,7 @@ export type Count = Readonly<{ total: number; isEstimate: boolean }>;
 export type MessageReader = Readonly<{
   /** Archived ones too. */
   find(id: string): Promise<Message | null>;
-  findRaw(id: string): Promise<RawMessage | null>;
+  findRaw(id: string): Promise<MessageBody | null>;
   /** Null when no message of this id, live, archived or deleted, has left a trace. */
   history(id: string): Promise<readonly HistoryEntry[]>;
   /** Newest first, beginning after `after` or at `offset`. */
@@ -95,9 +96,10 @@ export type ClaimedMessage = Readonly<{
   targetTopic: string;
   /** False for a row of the system before ours whose value it could not keep: there is nothing to publish. */
   hasValue: boolean;
-  key: Buffer | null;
-  value: Buffer | null;
-  headers: readonly Header[];
+  /** How much memory its body takes. */
+  bytes: number;
+  /** Null where it is too large to come with the claim: a thousand of those would not fit into memory. */
+  body: MessageBody | null;
   dialect: string | null;
   attemptNo: number;
   originalTimestampMs: bigint | null;
@@ -157,6 +159,8 @@ export type RetryStore = Readonly<{
   startRetryAll(): Promise<RetryAllStart>;
   /** Due messages without a route that are left; of a dead-letter topic those that name it as their origin too. */
   countUnroutable(topic: string, isDeadLetterTopic: boolean): Promise<number>;
+  /** The bytes of claimed messages that are still ours. */
+  loadBodies(lease: Lease, ids: readonly string[]): Promise<ReadonlyMap<string, MessageBody>>;
   /** Replaces what the claim noted as published, where the key is made anew for each attempt. */
   noteHashes(lease: Lease, sha256ById: ReadonlyMap<string, Buffer>): Promise<void>;
   /** Repeats until stored or until the lease is over; the same outcome twice is one outcome. */

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import { hasTimeFor } from '../../kernel/lease.ts';
+import { hasTimeFor, type Lease } from '../../kernel/lease.ts';
 import { recordSha256, type Header } from '../domain/record.ts';
 import { redriveHeaders } from '../domain/redrive-headers.ts';
 import type {
   AttemptOutcome,
   ClaimedBatch,
   ClaimedMessage,
+  MessageBody,
   Publisher,
   PublishResult,
   RetryStore,
@@ -32,9 +33,13 @@ export type Published = Readonly<{
   isUnroutable?: boolean;
 }>;
 
+/** As much as is held in memory at once on its way to the broker. */
+const sliceBytes = 8 << 20;
+
 /**
- * Sends claimed messages back to where they belong, outside of any transaction. Whatever is not certain to be
- * handed to the broker within its lease is given back instead of being sent.
+ * Sends claimed messages back to where they belong, in their order, outside of any transaction. Whatever is not
+ * certain to be handed to the broker within its lease is given back instead of being sent; so is everything
+ * behind a part of the batch that the broker did not take.
  */
 export async function publishClaimed(
   deps: PublishDeps,
@@ -42,12 +47,41 @@ export async function publishClaimed(
 ): Promise<ReadonlyMap<string, Published>> {
   const { publish } = deps;
   if (publish === null) return all(batch.messages, { end: 'not_published' });
-  const keyed = await withKeys(deps, batch);
-  if (!hasTimeFor(batch.lease, deps.publishTimeoutMs, deps.clock))
-    return all(batch.messages, { end: 'released', reason: 'not enough of the lease was left to publish' });
-
   const published = new Map<string, Published>();
-  const sendable = keyed.filter(({ message }) => {
+  let isBrokerAway = false;
+  for (const messages of slicesOf(batch.messages)) {
+    const part = isBrokerAway
+      ? all(messages, { end: 'released', reason: 'the broker did not take what was before it' })
+      : await publishSlice({ ...deps, publish }, { lease: batch.lease, messages });
+    for (const [id, one] of part) {
+      published.set(id, one);
+      isBrokerAway ||= isOutage(one.result);
+    }
+  }
+  return published;
+}
+
+/** Nearly always the whole batch; large messages are taken a few at a time. */
+function slicesOf(messages: readonly ClaimedMessage[]): readonly (readonly ClaimedMessage[])[] {
+  const slices: ClaimedMessage[][] = [];
+  let bytes = sliceBytes;
+  for (const message of messages) {
+    bytes += message.bytes;
+    if (bytes > sliceBytes) {
+      slices.push([]);
+      bytes = message.bytes;
+    }
+    slices.at(-1)?.push(message);
+  }
+  return slices;
+}
+
+async function publishSlice(
+  deps: PublishDeps & Readonly<{ publish: Publisher }>,
+  slice: ClaimedBatch,
+): Promise<ReadonlyMap<string, Published>> {
+  const published = new Map<string, Published>();
+  const sendable = slice.messages.filter((message) => {
     const isUnroutable = deps.isDeadLetterTopic(message.targetTopic);
     if (!isUnroutable && message.hasValue) return true;
     const reason = isUnroutable
@@ -56,35 +90,59 @@ export async function publishClaimed(
     published.set(message.id, { outcome: { end: 'released', reason }, result: null, isUnroutable });
     return false;
   });
-  const results = await publish(
-    sendable.map(({ message, key }) => ({
+  const bodies = await bodiesOf(deps, slice.lease, sendable);
+  if (!hasTimeFor(slice.lease, deps.publishTimeoutMs, deps.clock))
+    return all(slice.messages, { end: 'released', reason: 'not enough of the lease was left to publish' });
+  // A body that is not there any more belongs to a message that was taken from us: it is not sent.
+  const ready = sendable.flatMap((message) => {
+    const body = bodies.get(message.id);
+    return body === undefined ? [] : [{ message, body }];
+  });
+  const results = await deps.publish(
+    ready.map(({ message, body }) => ({
       topic: message.targetTopic,
-      key,
-      value: message.value,
-      headers: [...deps.stripFailureHeaders(message.headers, message.dialect), ...ownHeaders(message)],
+      key: body.key,
+      value: body.value,
+      headers: [...deps.stripFailureHeaders(body.headers, message.dialect), ...ownHeaders(message)],
     })),
   );
-  sendable.forEach(({ message }, i) => {
+  ready.forEach(({ message }, i) => {
     const result = results[i];
     if (result !== undefined) published.set(message.id, { outcome: outcomeOf(result), result });
   });
   return published;
 }
 
+/** Whether nobody should go on sending now. */
+export function isOutage(result: PublishResult | null): boolean {
+  return result?.result === 'unknown' || (result?.result === 'failed' && result.retriable);
+}
+
 function all(messages: readonly ClaimedMessage[], outcome: AttemptOutcome): ReadonlyMap<string, Published> {
   return new Map(messages.map((message) => [message.id, { outcome, result: null }]));
 }
 
-type Keyed = Readonly<{ message: ClaimedMessage; key: Buffer | null }>;
-
-/** The original key, or a new one for each attempt; then its hash is noted before anything is sent. */
-async function withKeys(deps: PublishDeps, batch: ClaimedBatch): Promise<readonly Keyed[]> {
-  if (deps.republishKey === 'original')
-    return batch.messages.map((message) => ({ message, key: message.key }));
-  const keyed = batch.messages.map((message) => ({ message, key: Buffer.from(randomUUID()) }));
-  const hashes = keyed.map(({ message, key }) => [message.id, recordSha256(key, message.value)] as const);
-  await deps.store.noteHashes(batch.lease, new Map(hashes));
-  return keyed;
+/** The bytes to send: small ones came with the claim. A key made anew is noted before anything is sent. */
+async function bodiesOf(
+  deps: PublishDeps,
+  lease: Lease,
+  messages: readonly ClaimedMessage[],
+): Promise<ReadonlyMap<string, MessageBody>> {
+  const missing = messages.filter(({ body }) => body === null).map(({ id }) => id);
+  const loaded =
+    missing.length === 0 ? new Map<string, MessageBody>() : await deps.store.loadBodies(lease, missing);
+  const bodies = new Map<string, MessageBody>();
+  for (const { id, body } of messages) {
+    const found = body ?? loaded.get(id);
+    if (found !== undefined)
+      bodies.set(id, deps.republishKey === 'uuid' ? { ...found, key: Buffer.from(randomUUID()) } : found);
+  }
+  if (deps.republishKey === 'uuid')
+    await deps.store.noteHashes(
+      lease,
+      new Map([...bodies].map(([id, { key, value }]) => [id, recordSha256(key, value)])),
+    );
+  return bodies;
 }
 
 function ownHeaders(message: ClaimedMessage): readonly Header[] {

@@ -1,5 +1,5 @@
 import { AppError, messageOf } from '../../kernel/errors.ts';
-import { publishClaimed, type Published } from './publish-claimed.ts';
+import { isOutage, publishClaimed, type Published } from './publish-claimed.ts';
 import type { AttemptOutcome, ClaimedBatch, ClaimManyOptions, Keyset, RetryAllStart } from './ports.ts';
 import type { RetryDeps } from './retry-message.ts';
 
@@ -12,8 +12,7 @@ import type { RetryDeps } from './retry-message.ts';
  * gate, so that a message which must run alone really does. A broker that is away ends the call; what was
  * claimed and not sent is given back, what was not claimed is untouched.
  */
-export type RetryAllDeps = RetryDeps &
-  Readonly<{ stopping: AbortSignal; batchSize: number; chunkSize: number }>;
+export type RetryAllDeps = RetryDeps & Readonly<{ stopping: AbortSignal; batchSize: number }>;
 
 export type RetryAllAnswer = Readonly<{
   retried: number;
@@ -128,23 +127,19 @@ function mayGoOn(deps: RetryAllDeps, tally: Tally): boolean {
   return tally.ended === null && !deps.stopping.aborted;
 }
 
-/** Publishes a claimed batch chunk by chunk; while one chunk is settled the next is on its way. */
 async function finishBatch(
   deps: RetryAllDeps,
   tally: Tally,
   batch: ClaimedBatch,
   actor: string,
 ): Promise<void> {
-  let settling: Promise<void> = Promise.resolve();
-  for (let at = 0; at < batch.messages.length; at += deps.chunkSize) {
-    const chunk = { lease: batch.lease, messages: batch.messages.slice(at, at + deps.chunkSize) };
-    const published = mayGoOn(deps, tally)
-      ? await publishClaimed(deps, chunk)
-      : givenBack(chunk, 'the call ended before it was sent');
-    await settling;
-    settling = settleChunk(deps, tally, { chunk, published, actor });
-  }
-  await settling;
+  if (batch.messages.length === 0) return;
+  const published = mayGoOn(deps, tally)
+    ? await publishClaimed(deps, batch)
+    : givenBack(batch, 'the call ended before it was sent');
+  for (const one of published.values()) count(deps, tally, one);
+  const outcomes = new Map([...published].map(([id, one]) => [id, one.outcome]));
+  await deps.store.settle(batch.lease, outcomes, actor);
 }
 
 function givenBack(batch: ClaimedBatch, reason: string): ReadonlyMap<string, Published> {
@@ -152,30 +147,14 @@ function givenBack(batch: ClaimedBatch, reason: string): ReadonlyMap<string, Pub
   return new Map(batch.messages.map((message) => [message.id, { outcome, result: null }]));
 }
 
-async function settleChunk(
-  deps: RetryAllDeps,
-  tally: Tally,
-  {
-    chunk,
-    published,
-    actor,
-  }: Readonly<{
-    chunk: ClaimedBatch;
-    published: ReadonlyMap<string, Published>;
-    actor: string;
-  }>,
-): Promise<void> {
-  for (const { outcome, result, isUnroutable } of published.values()) {
-    deps.onAttempt(outcome.end);
-    if (outcome.end === 'published' || outcome.end === 'not_published') tally.retried += 1;
-    else if (outcome.end === 'failed' || outcome.end === 'unknown') tally.failed += 1;
-    else if (isUnroutable === true) tally.unroutable += 1;
-    else tally.skipped += 1;
-    if (result?.result === 'unknown' || (result?.result === 'failed' && result.retriable))
-      tally.ended ??= `${result.code}: ${result.message}`;
-  }
-  const outcomes = new Map([...published].map(([id, one]) => [id, one.outcome]));
-  await deps.store.settle(chunk.lease, outcomes, actor);
+function count(deps: RetryAllDeps, tally: Tally, { outcome, result, isUnroutable }: Published): void {
+  deps.onAttempt(outcome.end);
+  if (outcome.end === 'published' || outcome.end === 'not_published') tally.retried += 1;
+  else if (outcome.end === 'failed' || outcome.end === 'unknown') tally.failed += 1;
+  else if (isUnroutable === true) tally.unroutable += 1;
+  else tally.skipped += 1;
+  if (isOutage(result) && result !== null && 'code' in result)
+    tally.ended ??= `${result.code}: ${result.message}`;
 }
 
 type Hint = Readonly<{ value(): Keyset | null; advance(last: Keyset | null): void }>;

@@ -108,8 +108,12 @@ export type SettleOptions = Readonly<{
 }>;
 
 /**
- * Ends attempts, and the lease with them. Rows that did not match are not in the result: the caller asks why
- * (an outcome of ours that is already there is no stale write) and reports the rest with `worker.onStale`.
+ * Ends attempts, and the lease with them. Rows that did not match are not in the result: the caller asks why (an
+ * outcome of ours that is already there is no stale write) and reports the rest with `worker.onStale`.
+ *
+ * It is written so that the planner goes by the keys. With `key = ANY(…)`, or with a guard that an index can
+ * serve, it has been seen to read the whole of another index that holds the key or the status, with everything
+ * that earlier batches left in it.
  */
 export async function settle<Row>(
   db: Queryable,
@@ -121,9 +125,10 @@ export async function settle<Row>(
       UPDATE ${table} t
       SET ${options.set}, lease_owner = NULL, lease_until = NULL,
           lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? false}
-      WHERE t.${key} = ANY(${options.keys}::${keyArray})
+      FROM unnest(${options.keys}::${keyArray}) AS keys (key)
+      WHERE t.${key} = keys.key
         AND t.lease_epoch = ${options.epoch}
-        AND ${options.guard}
+        AND (${options.guard}) IS TRUE
       RETURNING ${options.returning}
     )${options.also ?? sql``}
     SELECT * FROM settled`;

@@ -1,7 +1,7 @@
 -- Every transition of a message: when, who, why, from, to, and where it was published. No foreign key: the
 -- history outlives a deleted message.
 CREATE TABLE dlq.message_history (
-    id          BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id          BIGINT      GENERATED ALWAYS AS IDENTITY,
     message_id  UUID        NOT NULL,
     at          TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     event       TEXT        NOT NULL,
@@ -15,9 +15,9 @@ CREATE TABLE dlq.message_history (
     topic       TEXT,
     partition   INT,
     "offset"    BIGINT,
-    detail      TEXT
+    detail      TEXT,
+    PRIMARY KEY (message_id, id)
 );
-CREATE INDEX idx_message_history_message_id ON dlq.message_history (message_id, id);
 
 -- Removes archived messages after their last keep. Their coordinates stay known, so that reading the topic
 -- again does not bring them back; their history goes with them.
