@@ -34,7 +34,9 @@ const env = {
   PORT: '18099',
   LOG_LEVEL: 'warn',
 };
-const server = spawn(process.execPath, [main, 'serve'], { stdio: 'inherit', env });
+// What `npm start` uses too: V8 would let garbage pile up as long as the machine has memory.
+const flags = ['--max-semi-space-size=8', '--max-old-space-size=256'];
+const server = spawn(process.execPath, [...flags, main, 'serve'], { stdio: 'inherit', env });
 const samples: number[] = [];
 const sampling = setInterval(() => samples.push(residentMb(server.pid ?? 0)), 200);
 try {

@@ -95,7 +95,7 @@ describe('A process that is killed while it retries', { skip: await whyNoKafka()
   for (const point of ['claimed', 'published'] as const)
     it(`in the middle of a retry-all, ${point}, puts at most one claim's messages in doubt`, async (t) => {
       const at = await scene(t, 3500);
-      const crash = await dieRetryingAll(at, { faults: [{ at: point, act: 'kill', nth: 6 }] });
+      const crash = await dieRetryingAll(at, { faults: [{ at: point, act: 'kill', nth: 3 }] });
       assert.ok(crash.length > 0);
       assert.ok(
         crash.length <= 2 * claimBatch,

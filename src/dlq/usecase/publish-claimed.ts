@@ -64,16 +64,17 @@ export async function publishClaimed(
 /** Nearly always the whole batch; large messages are taken a few at a time. */
 function slicesOf(messages: readonly ClaimedMessage[]): readonly (readonly ClaimedMessage[])[] {
   const slices: ClaimedMessage[][] = [];
-  let bytes = sliceBytes;
+  let slice: ClaimedMessage[] = [];
+  let bytes = 0;
   for (const message of messages) {
-    bytes += message.bytes;
-    if (bytes > sliceBytes) {
-      slices.push([]);
-      bytes = message.bytes;
+    if (slice.length > 0 && bytes + message.bytes > sliceBytes) {
+      slices.push(slice);
+      [slice, bytes] = [[], 0];
     }
-    slices.at(-1)?.push(message);
+    slice.push(message);
+    bytes += message.bytes;
   }
-  return slices;
+  return slice.length > 0 ? [...slices, slice] : slices;
 }
 
 async function publishSlice(
