@@ -71,7 +71,7 @@ async function measureFloor({ db }: Ground, all: readonly OutgoingRecord[]): Pro
         retryCount: 0,
         parentId: null,
       }));
-      const { columns, select } = arrivingRows(held, letters, { maxRetries: 3, makeId });
+      const { columns, select } = arrivingRows(held, letters, { maxRetries: 3, makeId, onStored: () => {} });
       return sql`INSERT INTO dlq.dlq_messages (${columns}) ${select}`;
     });
   });

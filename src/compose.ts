@@ -6,7 +6,7 @@ import type { DatabaseTarget as ConfiguredTarget } from './config/resolve-databa
 import type { KafkaConfig } from './config/resolve-kafka.ts';
 import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
-import { systemClock } from './kernel/clock.ts';
+import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
@@ -52,7 +52,8 @@ export type SystemOptions = Readonly<{
   wrap?: Readonly<{ database?: (db: Database) => Database; broker?: (broker: Broker) => Broker }>;
 }>;
 
-const stopWithinMs = 12_000;
+const stopWithinMs = 11_000;
+const closeWithinMs = 2000;
 
 export async function startSystem(config: Config, options: SystemOptions): Promise<System> {
   const logger = options.logger ?? loggerFor(config);
@@ -90,6 +91,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
   };
   const wake = createWake(db, {
     listen: config.database.wake === 'listen',
+    worker: replicaId,
     onError: (error) => logger.warn({ err: error }, 'the LISTEN connection was lost; polling meanwhile'),
   });
   const replica = createReplica(db, {
@@ -141,7 +143,8 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
   ];
   const closeAll = async (): Promise<void> => {
     await broker?.close().catch((error: unknown) => logger.warn({ err: error }, 'closing the broker failed'));
-    await db.end();
+    // A statement that hangs would hold it up; the embedded server ends its connections itself.
+    await Promise.race([db.end(), sleep(closeWithinMs)]);
     await database?.stop();
     await tracing.stop();
   };

@@ -6,6 +6,7 @@ const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 const echoMs = 500;
 
 const parentCheckMs = 500;
+const lingerMs = 1000;
 
 export type StopOptions = Readonly<{
   /**
@@ -59,4 +60,6 @@ export async function runUntilSignal(system: System, options: RunOptions = {}): 
     });
   await beforeStop();
   await system.stop();
+  // Whatever still holds the process after this, it is not worth waiting for.
+  setTimeout(() => process.exit(0), lingerMs).unref();
 }

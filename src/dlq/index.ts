@@ -232,6 +232,7 @@ function createReader(
     ingest: createPostgresIngestStore(db, worker, {
       maxRetries: options.maxRetries,
       makeId: createUuidMaker(deps.clock),
+      onStored: (topic, ids) => log.debug({ topic, message_ids: ids }, 'messages stored'),
     }),
     decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
     maxRetries: options.maxRetries,

@@ -1,3 +1,5 @@
+import { onceAborted } from './clock.ts';
+
 /**
  * Everything that runs is a service. `start` resolves when it runs (it does not wait for outside systems that
  * may be away); `stop` drains: no new work, what was not started is given back, what runs may finish until the
@@ -23,7 +25,10 @@ export async function startAll(services: readonly Service[], stopWithinMs: numbe
   }
 }
 
-/** Stops in reverse order within one common deadline; one that fails to stop does not keep the others running. */
+/**
+ * Stops in reverse order within one common deadline. One that fails to stop, or hangs, does not keep the others
+ * running: at the deadline it is left behind, and its leases run out.
+ */
 export async function stopAll(
   services: readonly Service[],
   withinMs: number,
@@ -32,7 +37,7 @@ export async function stopAll(
   const deadline = AbortSignal.timeout(withinMs);
   for (const service of services.toReversed()) {
     try {
-      await service.stop(deadline);
+      await Promise.race([service.stop(deadline), onceAborted(deadline)]);
     } catch (error) {
       onError(service, error);
     }

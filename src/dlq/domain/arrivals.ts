@@ -68,7 +68,8 @@ export function planArrivals(
       { ...row, state: from },
       {
         attempt: letter.lineage.attempt,
-        originalTopic: letter.lineage.toldTopic,
+        toldTopic: letter.lineage.toldTopic,
+        originalTopic: letter.originalTopic,
         sha256: recordSha256(letter.record.key, letter.record.value),
       },
     );

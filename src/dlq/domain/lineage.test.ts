@@ -12,7 +12,7 @@ const state: MessageState = {
   leaseIsLive: false,
 };
 const known: KnownMessage = { state, publishedSha256: sha256, originalTopic: 'orders.v1' };
-const arrival: Arrival = { attempt: 4, sha256, originalTopic: 'orders.v1' };
+const arrival: Arrival = { attempt: 4, sha256, toldTopic: 'orders.v1', originalTopic: 'orders.v1' };
 
 test('what we published and comes back from the same topic is the same message failing again', () => {
   const lineage = traceLineage(known, arrival);
@@ -21,7 +21,7 @@ test('what we published and comes back from the same topic is the same message f
 });
 
 test('it needs no told topic and no attempt number to be recognised', () => {
-  assert.equal(traceLineage(known, { ...arrival, originalTopic: null }).kind, 'reopened');
+  assert.equal(traceLineage(known, { ...arrival, toldTopic: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: 9 }).kind, 'reopened');
 });
@@ -43,14 +43,19 @@ test('PENDING and DEAD keep their status when the failure arrives once more', ()
 test('headers copied to another message make a child, which shares the budget only on the same topic', () => {
   const other = { ...arrival, sha256: Buffer.alloc(32, 2) };
   assert.deepEqual(traceLineage(known, other), { kind: 'child', retryCount: 1 });
-  assert.deepEqual(traceLineage(known, { ...other, originalTopic: 'bills.v1' }), {
+  assert.deepEqual(traceLineage(known, { ...other, toldTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
     kind: 'child',
     retryCount: 0,
   });
-  assert.deepEqual(traceLineage(known, { ...arrival, originalTopic: 'bills.v1' }), {
+  assert.deepEqual(traceLineage(known, { ...arrival, toldTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
     kind: 'child',
     retryCount: 0,
   });
+});
+
+test('a child shares the budget also where only the name of its dead-letter topic tells where it belongs', () => {
+  const other = { ...arrival, sha256: Buffer.alloc(32, 2), toldTopic: null };
+  assert.deepEqual(traceLineage(known, other), { kind: 'child', retryCount: 1 });
 });
 
 test('a message that was never published cannot come back', () => {

@@ -11,7 +11,9 @@ export type Arrival = Readonly<{
   attempt: number | null;
   sha256: Buffer;
   /** The topic on which it failed, if its headers tell. */
-  originalTopic: string | null;
+  toldTopic: string | null;
+  /** Where it belongs, told or not. */
+  originalTopic: string;
 }>;
 
 export type KnownMessage = Readonly<{
@@ -31,11 +33,13 @@ export type Lineage =
   | Readonly<{ kind: 'repeated' }>;
 
 export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
-  const isTold = arrival.originalTopic !== null;
-  const isSameTopic = arrival.originalTopic === known.originalTopic;
   const isSameRecord = known.publishedSha256?.equals(arrival.sha256) === true;
-  if (!isSameRecord || (isTold && !isSameTopic))
-    return { kind: 'child', retryCount: isSameTopic ? known.state.retryCount : 0 };
+  const isToldOtherwise = arrival.toldTopic !== null && arrival.toldTopic !== known.originalTopic;
+  if (!isSameRecord || isToldOtherwise)
+    return {
+      kind: 'child',
+      retryCount: arrival.originalTopic === known.originalTopic ? known.state.retryCount : 0,
+    };
   if (arrival.attempt !== null && arrival.attempt < known.state.attemptNo) return { kind: 'late_failure' };
   const next = comeBack(known.state);
   return next.status === known.state.status ? { kind: 'repeated' } : { kind: 'reopened', next };

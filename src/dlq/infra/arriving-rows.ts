@@ -3,7 +3,12 @@ import type { NewMessage } from '../domain/arrivals.ts';
 import type { HeldPartition } from '../usecase/ports.ts';
 import { storeHeaders } from './stored-headers.ts';
 
-export type ArrivingOptions = Readonly<{ maxRetries: number; makeId: () => string }>;
+export type ArrivingOptions = Readonly<{
+  maxRetries: number;
+  makeId: () => string;
+  /** Told after the commit. */
+  onStored: (topic: string, ids: readonly string[]) => void;
+}>;
 
 /**
  * A batch of new messages as two parameters: the small fields of all rows as one JSON text, and the raw bytes
@@ -14,7 +19,7 @@ export function arrivingRows(
   held: HeldPartition,
   arriving: readonly NewMessage[],
   options: ArrivingOptions,
-): Readonly<{ columns: Sql; select: Sql }> {
+): Readonly<{ ids: readonly string[]; columns: Sql; select: Sql }> {
   const bytes: Buffer[] = [];
   let at = 1;
   const place = (part: Buffer | null): readonly [number, number] | readonly [] => {
@@ -60,6 +65,7 @@ export function arrivingRows(
   const blob = Buffer.concat(bytes, at - 1);
   const value = sql`substring(blob.bytes FROM r.value_at FOR r.value_length)`;
   return {
+    ids: rows.map(({ id }) => id),
     columns: sql`
       id, original_topic, error_message, retry_count, max_retries, payload, status, source_topic,
       source_topic_id, source_partition, source_offset, source_timestamp, message_key, raw_value, headers, dialect,

@@ -27,6 +27,7 @@ before(async () => {
     ingest: createPostgresIngestStore(database.db, worker, {
       maxRetries: 3,
       makeId: createUuidMaker(systemClock),
+      onStored: () => {},
     }),
     decode: createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) }),
     maxRetries: 3,

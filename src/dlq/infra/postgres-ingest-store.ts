@@ -27,10 +27,14 @@ export function createPostgresIngestStore(
 ): IngestStore {
   return {
     async store(held, batch, plan) {
-      const storePart = (part: Batch): Promise<boolean> =>
-        plan === null
-          ? storeFresh(db, held, part, options)
-          : db.transaction((tx) => storeTraced(tx, { held, batch: part, plan, options }));
+      const storePart = async (part: Batch): Promise<boolean> => {
+        const ids =
+          plan === null
+            ? await storeFresh(db, held, part, options)
+            : await db.transaction((tx) => storeTraced(tx, { held, batch: part, plan, options }));
+        if (ids !== null && ids.length > 0) options.onStored(held.topic, ids);
+        return ids !== null;
+      };
       if (batch.letters.length === 0) return storePart(batch);
       const { topic, partition } = held;
       return withSpan(tracer, 'store', { slice: 'dlq', topic, partition, items: batch.letters.length }, () =>
@@ -99,14 +103,14 @@ async function storeFresh(
   held: HeldPartition,
   batch: Batch,
   options: ArrivingOptions,
-): Promise<boolean> {
+): Promise<readonly string[] | null> {
   const fresh = batch.letters.map((letter): NewMessage => ({
     letter,
     status: 'PENDING',
     retryCount: 0,
     parentId: null,
   }));
-  const { columns, select } = arrivingRows(held, fresh, options);
+  const { ids, columns, select } = arrivingRows(held, fresh, options);
   const rows = await db.query(sql`
     WITH held AS MATERIALIZED (
       SELECT p.id FROM dlq.source_partitions p WHERE ${isHeldAt(held, batch.from)} FOR UPDATE
@@ -126,5 +130,5 @@ async function storeFresh(
     FROM held, counted
     WHERE p.id = held.id
     RETURNING p.id`);
-  return rows.length === 1;
+  return rows.length === 1 ? ids : null;
 }

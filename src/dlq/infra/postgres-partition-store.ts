@@ -64,7 +64,7 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
             ${found.map((one) => one.start)}::bigint[], ${found.map((one) => one.end)}::bigint[]
           ) AS found (topic_id, partition, log_start, log_end)
         ), locked AS MATERIALIZED (
-          SELECT p.id FROM dlq.source_partitions p WHERE p.cluster_id = ${clusterId} ORDER BY p.id FOR UPDATE
+          SELECT p.id FROM dlq.source_partitions p WHERE p.cluster_id = ${clusterId} ORDER BY p.id FOR UPDATE SKIP LOCKED
         )
         UPDATE dlq.source_partitions p
         SET gone = found.topic_id IS NULL,
@@ -76,6 +76,14 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
           AND (found.topic_id IS NOT NULL OR NOT (p.topic = ANY(${[...troubled]}::text[])))
           AND (p.gone, p.log_start, p.log_end) IS DISTINCT FROM
               (found.topic_id IS NULL, COALESCE(found.log_start, p.log_start), COALESCE(found.log_end, p.log_end))`);
+    },
+
+    async forgetLocal() {
+      await db.query(sql`
+        DELETE FROM dlq.source_partitions p
+        WHERE p.cluster_id LIKE 'local-%' AND NOT EXISTS (
+          SELECT 1 FROM platform.replicas r
+          WHERE r.kafka_cluster_id = p.cluster_id AND r.seen_at > clock_timestamp() - interval '15 seconds')`);
     },
 
     async claim(clusterId, limit, leaseMs) {

@@ -113,8 +113,8 @@ async function explain(
     statuses.set(row.id, row.status);
     if (row.is_ours || row.came_back) stale -= 1;
     const outcome = outcomes.get(row.id);
-    if (row.came_back && outcome?.end === 'published')
-      await insertLateAck(worker.db, { row, outcome, actor, epoch: lease.epoch });
+    if (row.came_back && outcome !== undefined && outcome.end !== 'released')
+      await insertLateEnd(worker.db, { row, outcome, actor, epoch: lease.epoch });
   }
   for (const id of unmatched) if (!statuses.has(id)) statuses.set(id, null);
   if (stale > 0) worker.onStale(messages.slice, stale);
@@ -148,24 +148,27 @@ async function selectUnmatched(
 }
 
 /** Once, however often the settle is repeated. */
-async function insertLateAck(
+async function insertLateEnd(
   db: Queryable,
   late: Readonly<{
     row: UnmatchedRow;
-    outcome: Extract<AttemptOutcome, { end: 'published' }>;
+    outcome: AttemptOutcome;
     actor: string;
     epoch: bigint;
   }>,
 ): Promise<void> {
   const { row, outcome } = late;
+  const at = outcome.end === 'published' ? outcome : { partition: null, offset: null };
+  const detail = `ended after it had already come back as a dead letter${detailOf(outcome) === null ? '' : `: ${detailOf(outcome)}`}`;
   await db.query(sql`
     INSERT INTO dlq.message_history
       (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
        topic, partition, "offset", detail)
-    SELECT ${row.id}::uuid, 'published', ${late.actor}, ${row.status}, ${row.status}, ${row.retry_count}::int,
-           ${row.attempt_no}::int, ${late.epoch}::bigint, ${row.original_topic}, ${outcome.partition}::int,
-           ${outcome.offset}::bigint, 'acknowledged after it had already come back as a dead letter'
+    SELECT ${row.id}::uuid, ${events[outcome.end]}, ${late.actor}, ${row.status}, ${row.status},
+           ${row.retry_count}::int, ${row.attempt_no}::int, ${late.epoch}::bigint, ${row.original_topic},
+           ${at.partition}::int, ${at.offset}::bigint, ${detail}
     WHERE NOT EXISTS (
       SELECT 1 FROM dlq.message_history
-      WHERE message_id = ${row.id}::uuid AND event = 'published' AND lease_epoch = ${late.epoch}::bigint)`);
+      WHERE message_id = ${row.id}::uuid AND event = ${events[outcome.end]}
+        AND lease_epoch = ${late.epoch}::bigint)`);
 }

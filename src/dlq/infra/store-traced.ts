@@ -9,7 +9,8 @@ import { isHeldAt, moveTo, notRecords } from './partition-position.ts';
 
 /**
  * Stores a batch that needs a look at what is there already: messages of ours that have come back, and records
- * that were read before. Inside the caller's transaction; everything it decides on is locked first.
+ * that were read before. Inside the caller's transaction; everything it decides on is locked first. Answers the ids
+ * of the new messages, or null when the partition is no longer ours.
  */
 export async function storeTraced(
   tx: Queryable,
@@ -24,8 +25,8 @@ export async function storeTraced(
     plan: PlanArrivals;
     options: ArrivingOptions;
   }>,
-): Promise<boolean> {
-  if (!(await lockPartition(tx, held, batch.from))) return false;
+): Promise<readonly string[] | null> {
+  if (!(await lockPartition(tx, held, batch.from))) return null;
   const known = await lockKnown(
     tx,
     batch.letters.flatMap((letter) => letter.lineage?.messageId ?? []),
@@ -36,8 +37,8 @@ export async function storeTraced(
   const stored = await insertMessages(tx, held, planned, options);
   await writeChanges(tx, planned);
   await insertArrivals(tx, held, planned.arrivals);
-  await movePosition(tx, held, { batch, planned, stored });
-  return true;
+  await movePosition(tx, held, { batch, planned, stored: stored.length });
+  return stored;
 }
 
 async function lockPartition(tx: Queryable, held: HeldPartition, from: bigint): Promise<boolean> {
@@ -126,17 +127,17 @@ async function insertMessages(
   held: HeldPartition,
   planned: ArrivalPlan,
   options: ArrivingOptions,
-): Promise<number> {
-  if (planned.inserts.length === 0) return 0;
+): Promise<readonly string[]> {
+  if (planned.inserts.length === 0) return [];
   const { columns, select } = arrivingRows(held, planned.inserts, options);
-  const rows = await tx.query(sql`
+  const rows = await tx.query<{ id: string }>(sql`
     WITH stored AS (
       INSERT INTO dlq.dlq_messages (${columns}) ${select}
       ON CONFLICT (source_topic_id, source_partition, source_offset) DO NOTHING
       RETURNING id, original_topic, status, error_message AS detail
     )${tellOfDead(sql`stored`)}
     SELECT id FROM stored`);
-  return rows.length;
+  return rows.map(({ id }) => id);
 }
 
 async function writeChanges(tx: Queryable, planned: ArrivalPlan): Promise<void> {
@@ -145,7 +146,7 @@ async function writeChanges(tx: Queryable, planned: ArrivalPlan): Promise<void> 
   for (const change of planned.changes) await updateMessage(tx, change);
 }
 
-/** A status that changes takes the message from whoever is retrying it; the new epoch makes that stick. */
+/** The dialect stays that of the stored headers. A status that changes takes the message from whoever is retrying it; the new epoch makes that stick. */
 async function updateMessage(tx: Queryable, { row, next, letter }: ChangedMessage): Promise<void> {
   const isChanged = next.status !== row.state.status;
   await tx.query(sql`
@@ -153,7 +154,7 @@ async function updateMessage(tx: Queryable, { row, next, letter }: ChangedMessag
     SET status = ${next.status}, resolution = CASE WHEN ${isChanged} THEN NULL ELSE t.resolution END,
         error_message = ${letter.errorMessage}, error_class = ${letter.errorClass},
         error_stack = ${letter.errorStack}, consumer_group = ${letter.consumerGroup},
-        dialect = ${letter.dialect}, fingerprint = ${letter.fingerprint},
+        fingerprint = ${letter.fingerprint},
         lease_owner = CASE WHEN ${isChanged} THEN NULL ELSE t.lease_owner END,
         lease_until = CASE WHEN ${isChanged} THEN NULL ELSE t.lease_until END,
         lease_lost = t.lease_lost AND NOT ${isChanged},

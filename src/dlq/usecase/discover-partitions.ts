@@ -33,9 +33,15 @@ export async function discoverPartitions(deps: DiscoverDeps, signal: AbortSignal
 
   const known = await deps.partitions.known(listing.clusterId);
   const knownKeys = new Set(known.map(partitionKey));
-  const found = listing.partitions.filter((partition) => !knownKeys.has(partitionKey(partition)));
+  const knownTopics = new Set(known.map(({ topic }) => topic));
+  const troubled = new Set(listing.troubles.map(({ topic }) => topic));
+  // A new topic waits until all of it can be seen: added in part, its rest would look like a topic made again.
+  const found = listing.partitions.filter(
+    (partition) =>
+      !knownKeys.has(partitionKey(partition)) &&
+      (knownTopics.has(partition.topic) || !troubled.has(partition.topic)),
+  );
   if (found.length > 0) {
-    const knownTopics = new Set(known.map(({ topic }) => topic));
     const takenOver = found.filter(({ topic }) => !knownTopics.has(topic));
     const committed = await committedOffsets(deps, takenOver, signal);
     await deps.partitions.add(
@@ -46,7 +52,6 @@ export async function discoverPartitions(deps: DiscoverDeps, signal: AbortSignal
       })),
     );
   }
-  const troubled = new Set(listing.troubles.map(({ topic }) => topic));
   await deps.partitions.observe(listing.clusterId, listing.partitions, troubled);
   const nodes = listing.partitions.map((partition) => [partitionKey(partition), partition.node] as const);
   return { clusterId: listing.clusterId, nodeOf: new Map(nodes), troubled };

@@ -19,8 +19,7 @@ export async function listMessages(
   const count = await reader.count(filter);
   const offset = window.by === 'number' ? window.offset : 0;
   // Beyond the end there is nothing to skip to.
-  if (!count.isEstimate && offset >= count.total && window.by === 'number')
-    return { messages: [], count, hasNext: false };
+  if (offset >= count.total && window.by === 'number') return { messages: [], count, hasNext: false };
   const rows = await reader.list(filter, {
     limit: window.pageSize + 1,
     offset,

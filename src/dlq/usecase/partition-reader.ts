@@ -45,6 +45,7 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
     source: deps.source,
     group: deps.group,
     monotonicMs: deps.clock.monotonicMs,
+    isHeld: (id) => held.all().some((one) => one.held.id === id),
     onError: (error) => deps.onError('mirror', error),
   });
   const readDeps: ReadDeps = {
@@ -69,6 +70,7 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
 
   const discover = async (): Promise<string> => {
     const found = await discoverPartitions(deps, signal);
+    await deps.partitions.forgetLocal();
     nodeOf = found.nodeOf;
     for (const one of held.all()) {
       one.node = nodeOf.get(partitionKey(one.held)) ?? one.node;
@@ -80,25 +82,40 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
     return found.clusterId;
   };
 
+  /** Null when it failed; what failed is reported and tried again with the next round. */
+  const attempt = async <T>(what: string, run: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await run();
+    } catch (error) {
+      if (!signal.aborted) deps.onError(what, error);
+      return null;
+    }
+  };
+
+  const share = async (clusterId: string): Promise<boolean> => {
+    // Notices at once what a seek or another replica has taken.
+    await held.renew();
+    for (const one of await held.balance(clusterId)) mirror.note(one.held);
+    startReading();
+    return true;
+  };
+
   const shareOut = async (): Promise<void> => {
     let clusterId: string | null = null;
     for (let failures = 0; !signal.aborted;) {
-      try {
-        if (clusterId === null || deps.clock.monotonicMs() >= discoverAtMs) clusterId = await discover();
-        // Notices at once what a seek or another replica has taken.
-        await held.renew();
-        for (const one of await held.balance(clusterId)) mirror.note(one.held);
-        startReading();
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        failures += 1;
-        deps.onError('discovery', error);
+      let isFine = true;
+      if (clusterId === null || deps.clock.monotonicMs() >= discoverAtMs) {
+        const found: string | null = await attempt('discovery', discover);
+        isFine = found !== null;
+        clusterId = found ?? clusterId;
       }
-      const waitMs =
-        failures === 0
-          ? Math.min(balanceEveryMs, Math.max(50, discoverAtMs - deps.clock.monotonicMs()))
-          : backoffMs({ initialMs: 500, maxMs: 10_000, jitter: 0.2 }, failures);
+      // A broker that does not answer is no reason to leave the known partitions of a dead replica unread.
+      const known = clusterId;
+      if (known !== null) isFine = (await attempt('sharing', () => share(known))) !== null && isFine;
+      failures = isFine ? 0 : failures + 1;
+      const waitMs = isFine
+        ? Math.min(balanceEveryMs, Math.max(50, discoverAtMs - deps.clock.monotonicMs()))
+        : backoffMs({ initialMs: 500, maxMs: 10_000, jitter: 0.2 }, failures);
       await deps.waitForChange(waitMs, signal);
     }
   };

@@ -20,6 +20,7 @@ export function createPositionMirror(
   deps: Readonly<{
     source: Source;
     group: string;
+    isHeld: (id: bigint) => boolean;
     monotonicMs: () => number;
     onError: (error: unknown) => void;
   }>,
@@ -28,6 +29,9 @@ export function createPositionMirror(
   const shown = new Map<bigint, { held: HeldPartition; atMs: number }>();
 
   const flush = async (): Promise<void> => {
+    // Whoever holds a partition now shows its position; ours is old.
+    for (const known of [changed, shown])
+      for (const id of known.keys()) if (!deps.isHeld(id)) known.delete(id);
     const nowMs = deps.monotonicMs();
     for (const [id, { held, atMs }] of shown)
       if (nowMs - atMs >= againMs && !changed.has(id)) changed.set(id, held);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { hasTimeFor, type Lease } from '../../kernel/lease.ts';
 import { recordSha256, type Header } from '../domain/record.ts';
 import { redriveHeaders } from '../domain/redrive-headers.ts';
@@ -31,6 +32,8 @@ export type Published = Readonly<{
   result: PublishResult | null;
   /** Given back because its topic is a dead-letter topic by today's pattern. */
   isUnroutable?: boolean;
+  /** Given back because the database did not hand out its bytes. */
+  isUnloaded?: boolean;
 }>;
 
 /** As much as is held in memory at once on its way to the broker. */
@@ -48,15 +51,13 @@ export async function publishClaimed(
   const { publish } = deps;
   if (publish === null) return all(batch.messages, { end: 'not_published' });
   const published = new Map<string, Published>();
-  let isBrokerAway = false;
+  let hasEnded = false;
   for (const messages of slicesOf(batch.messages)) {
-    const part = isBrokerAway
-      ? all(messages, { end: 'released', reason: 'the broker did not take what was before it' })
+    const part: ReadonlyMap<string, Published> = hasEnded
+      ? all(messages, { end: 'released', reason: 'what was before it could not be sent' })
       : await publishSlice({ ...deps, publish }, { lease: batch.lease, messages });
-    for (const [id, one] of part) {
-      published.set(id, one);
-      isBrokerAway ||= isOutage(one.result);
-    }
+    for (const [id, one] of part) published.set(id, one);
+    hasEnded ||= [...part.values()].some(({ result, isUnloaded }) => isUnloaded === true || isOutage(result));
   }
   return published;
 }
@@ -91,7 +92,14 @@ async function publishSlice(
     published.set(message.id, { outcome: { end: 'released', reason }, result: null, isUnroutable });
     return false;
   });
-  const bodies = await bodiesOf(deps, slice.lease, sendable);
+  let bodies: ReadonlyMap<string, MessageBody>;
+  try {
+    bodies = await bodiesOf(deps, slice.lease, sendable);
+  } catch (error) {
+    // What was sent before this must still be settled: the database may be back by then.
+    const reason = `its bytes could not be loaded: ${messageOf(error)}`;
+    return all(slice.messages, { end: 'released', reason }, { isUnloaded: true });
+  }
   if (!hasTimeFor(slice.lease, deps.publishTimeoutMs, deps.clock))
     return all(slice.messages, { end: 'released', reason: 'not enough of the lease was left to publish' });
   // A body that is not there any more belongs to a message that was taken from us: it is not sent.
@@ -119,8 +127,12 @@ export function isOutage(result: PublishResult | null): boolean {
   return result?.result === 'unknown' || (result?.result === 'failed' && result.retriable);
 }
 
-function all(messages: readonly ClaimedMessage[], outcome: AttemptOutcome): ReadonlyMap<string, Published> {
-  return new Map(messages.map((message) => [message.id, { outcome, result: null }]));
+function all(
+  messages: readonly ClaimedMessage[],
+  outcome: AttemptOutcome,
+  more: Pick<Published, 'isUnloaded'> = {},
+): ReadonlyMap<string, Published> {
+  return new Map(messages.map((message) => [message.id, { outcome, result: null, ...more }]));
 }
 
 /** The bytes to send: small ones came with the claim. A key made anew is noted before anything is sent. */

@@ -61,7 +61,7 @@ export async function readNode(
       const results = await deps.source.fetch(
         free.map(({ held }) => ({ ...refOf(held), offset: held.nextOffset })),
         {
-          maxWaitMs: free.length < ours.length ? busyWaitMs : idleWaitMs,
+          maxWaitMs: ours.some((one) => one.isBusy) ? busyWaitMs : idleWaitMs,
           maxBytes: Math.max(bytesPerPartition, Math.min(bytesPerFetch, room)),
           maxBytesPerPartition: bytesPerPartition,
         },
@@ -78,7 +78,10 @@ export async function readNode(
     } catch (error) {
       if (stopping.aborted) break;
       failures += 1;
-      for (const { held } of free) deps.onTrouble(held, messageOf(error));
+      for (const { held } of free) {
+        deps.onTrouble(held, messageOf(error));
+        await deps.partitions.noteError(held, messageOf(error), false).catch(() => {});
+      }
       await sleep(backoffMs(partitionBackoff, failures), stopping);
     }
   }
@@ -101,6 +104,7 @@ async function handle(
   } catch (error) {
     pause(deps, active);
     deps.onTrouble(active.held, messageOf(error));
+    await deps.partitions.noteError(active.held, messageOf(error), false).catch(() => {});
     // The answer to a COMMIT may be what was lost: where we stand is what the database says.
     await reload(deps, active).catch(() => {});
   } finally {
@@ -116,9 +120,11 @@ async function store(
   inFlight: InFlight,
 ): Promise<void> {
   active.beyondEndSinceMs = null;
-  active.failures = 0;
   const before = active.held;
-  if (fetched.nextOffset <= before.nextOffset) return;
+  if (fetched.nextOffset <= before.nextOffset) {
+    active.failures = 0;
+    return;
+  }
   const bytes = sizeOf(fetched);
   inFlight.bytes += bytes;
   try {
@@ -129,6 +135,7 @@ async function store(
       return;
     }
     active.held = { ...after, lease: active.held.lease };
+    active.failures = 0;
     deps.onStored(active.held, fetched.records.length, bytes);
   } finally {
     inFlight.bytes -= bytes;
@@ -136,8 +143,12 @@ async function store(
 }
 
 function sizeOf(fetched: Fetched): number {
+  const lengthOf = (bytes: Buffer | null): number => bytes?.length ?? 0;
   let bytes = 0;
-  for (const { key, value } of fetched.records) bytes += 100 + (key?.length ?? 0) + (value?.length ?? 0);
+  for (const { key, value, headers } of fetched.records) {
+    bytes += 100 + lengthOf(key) + lengthOf(value);
+    for (const header of headers) bytes += 50 + header.key.length + lengthOf(header.value);
+  }
   return bytes;
 }
 

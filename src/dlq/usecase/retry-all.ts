@@ -49,7 +49,8 @@ export async function retryAll(deps: RetryAllDeps, topic: string, actor: string)
     reroute: { unroutable: null, misnamed: null },
     onlyUnroutable: false,
   });
-  tally.unroutable += await deps.store.countUnroutable(topic, isDlqTopic);
+  if (tally.ended === null)
+    tally.unroutable += await deps.store.countUnroutable(topic, isDlqTopic && routes.misnamed === null);
 
   if (tally.ended !== null && tally.retried === 0) throw brokerAway(tally.ended);
   const { ended: _, ...answer } = tally;

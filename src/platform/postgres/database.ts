@@ -9,6 +9,7 @@ import {
   type QueryConfig,
 } from 'pg';
 import type { Sql } from './sql.ts';
+import { isLostConnection } from './sqlstate.ts';
 
 /** Runs one statement, in a transaction or outside of one. */
 export type Queryable = Readonly<{
@@ -18,13 +19,18 @@ export type Queryable = Readonly<{
 export type Database = Queryable &
   Readonly<{
     /** Commits when `work` resolves, rolls back when it throws. No network call belongs inside. */
-    transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+    transaction<T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>;
     /** Runs a procedure that commits by itself, and returns what it said by RAISE NOTICE. */
     call(statement: Sql): Promise<readonly string[]>;
     /** A connection of its own, outside the pool, for LISTEN. */
     connect(onEnd: (error: Error | undefined) => void): Promise<DedicatedConnection>;
     end(): Promise<void>;
   }>;
+
+export type TransactionOptions = Readonly<{
+  /** Its statements may take as long as they take: migrations. */
+  isPatient?: boolean;
+}>;
 
 export type DedicatedConnection = Readonly<{
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
@@ -79,6 +85,8 @@ export function createDatabase(options: DatabaseOptions): Database {
     ...(options.statementTimeoutMs === undefined || options.direct !== undefined
       ? {}
       : { statement_timeout: options.statementTimeoutMs }),
+    // The server's own timeout says nothing when the way to it is cut: nobody waits for TCP to give up.
+    query_timeout: (options.statementTimeoutMs ?? 60_000) + 5000,
   });
   class FreshClient extends Client {
     constructor() {
@@ -109,21 +117,23 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     query: (statement) => timed(async () => (await pool.query(configOf(statement))).rows),
 
-    async transaction(work) {
+    async transaction(work, { isPatient = false } = {}) {
       const client = await pool.connect();
       let broken: Error | undefined;
       const noticed = (error: Error): void => void (broken = error);
       client.on('error', noticed);
       try {
-        await client.query('BEGIN');
+        // A process that is paused or cut off inside a transaction must not hold its locks for hours.
+        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'`);
         const tx: Queryable = {
-          query: (statement) => timed(async () => (await client.query(configOf(statement))).rows),
+          query: (statement) => timed(async () => (await client.query(configOf(statement, isPatient))).rows),
         };
         const value = await work(tx);
         await client.query('COMMIT');
         return value;
       } catch (error) {
-        await client.query('ROLLBACK').catch((rollback: Error) => void (broken ??= rollback));
+        if (isLostConnection(error)) broken ??= error;
+        else await client.query('ROLLBACK').catch((rollback: Error) => void (broken ??= rollback));
         throw error;
       } finally {
         client.off('error', noticed);
@@ -140,7 +150,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       try {
         // Its own bound is the batch, not the statement timeout that protects short statements.
         await client.query('SET statement_timeout = 0');
-        await client.query(configOf(statement));
+        await client.query(configOf(statement, true));
         return notices;
       } finally {
         client.off('notice', heard);
@@ -170,6 +180,10 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-function configOf(statement: Sql): QueryConfig {
-  return { text: statement.text, values: [...statement.values] };
+/** Longer than anything runs; zero would mean the default. */
+const patientMs = 2_147_483_647;
+
+function configOf(statement: Sql, isPatient = false): QueryConfig & { query_timeout?: number } {
+  const config = { text: statement.text, values: [...statement.values] };
+  return isPatient ? { ...config, query_timeout: patientMs } : config;
 }

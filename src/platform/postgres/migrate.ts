@@ -35,6 +35,7 @@ export type MigrationStatus = Readonly<{
 }>;
 
 const lockKey = 7_233_004_117;
+const patient = { isPatient: true };
 const fileName = /^(\d{3})_([a-z0-9_]+)\.(up|down)\.sql$/;
 
 export async function readMigrations(sources: readonly MigrationSource[]): Promise<readonly Migration[]> {
@@ -73,7 +74,7 @@ export async function migrateUp(
     await lock(tx);
     await createHistory(tx);
     for (const source of sources) await noteBaseline(tx, source, migrations);
-  });
+  }, patient);
   const applied: Migration[] = [];
   for (const migration of migrations) {
     const isNew = await db.transaction(async (tx) => {
@@ -82,7 +83,7 @@ export async function migrateUp(
       await tx.query(verbatim(migration.up));
       await insertHistory(tx, migration);
       return true;
-    });
+    }, patient);
     if (!isNew) continue;
     applied.push(migration);
     onApplied(migration);
@@ -109,7 +110,7 @@ export async function migrateDown(
         sql`DELETE FROM platform.migrations WHERE slice = ${migration.slice} AND number = ${migration.number}`,
       );
       return true;
-    });
+    }, patient);
     if (wasApplied) reverted.push(migration);
   }
   return reverted;

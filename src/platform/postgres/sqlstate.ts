@@ -40,7 +40,7 @@ export function isOutage(error: unknown): boolean {
 }
 
 /** The driver has no codes for the ends of a connection that it notices itself, only texts. */
-function isLostConnection(error: unknown): boolean {
+export function isLostConnection(error: unknown): error is Error {
   return (
     error instanceof Error &&
     /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Query read timeout/.test(

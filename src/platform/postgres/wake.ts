@@ -1,5 +1,5 @@
 import { backoffMs } from '../../kernel/backoff.ts';
-import { sleep } from '../../kernel/clock.ts';
+import { onceAborted, sleep } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database, DedicatedConnection, Queryable } from './database.ts';
 import { sql } from './sql.ts';
@@ -20,7 +20,7 @@ const pgChannel = 'redrive';
 
 export function createWake(
   db: Database,
-  options: Readonly<{ listen: boolean; onError: (error: unknown) => void }>,
+  options: Readonly<{ listen: boolean; worker: string; onError: (error: unknown) => void }>,
 ): Wake {
   const waiting = new Map<string, Set<() => void>>();
   const stopping = new AbortController();
@@ -31,22 +31,31 @@ export function createWake(
     for (const go of waiting.get(channel) ?? []) go();
   };
 
+  const listenOnce = async (): Promise<void> => {
+    const ended = Promise.withResolvers<Error | undefined>();
+    const fresh = await db.connect(ended.resolve);
+    try {
+      if (stopping.signal.aborted) return;
+      await fresh.listen(pgChannel, wakeUp);
+      connection = fresh;
+      // Whatever was notified while nobody listened is found by looking once.
+      for (const channel of waiting.keys()) wakeUp(channel);
+      const error = await Promise.race([ended.promise, onceAborted(stopping.signal)]);
+      if (error !== undefined) throw error;
+    } finally {
+      connection = undefined;
+      await fresh.close().catch(() => {});
+    }
+  };
+
   const keepListening = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted;) {
-      const ended = Promise.withResolvers<Error | undefined>();
-      try {
-        connection = await db.connect(ended.resolve);
-        await connection.listen(pgChannel, wakeUp);
-        failures = 0;
-        // Whatever was notified while nobody listened is found by looking once.
-        for (const channel of waiting.keys()) wakeUp(channel);
-        const error = await ended.promise;
-        if (error !== undefined && !stopping.signal.aborted) options.onError(error);
-      } catch (error) {
+      const begin = performance.now();
+      await listenOnce().catch((error: unknown) => {
         if (!stopping.signal.aborted) options.onError(error);
-      }
-      connection = undefined;
-      failures += 1;
+      });
+      // A connection that held for a while was a good one: begin again at once.
+      failures = performance.now() - begin > 60_000 ? 1 : failures + 1;
       await sleep(backoffMs({ initialMs: 100, maxMs: 5000, jitter: 0.2 }, failures), stopping.signal);
     }
   };
@@ -59,11 +68,12 @@ export function createWake(
     },
     async stop() {
       stopping.abort();
-      await connection?.close().catch(() => {});
       await running;
     },
     async wait(channel, pollMs, signal) {
       if (signal.aborted) return;
+      // Who is not announced is not notified and finds out by polling: a failure here costs nothing else.
+      await announceIdle(db, { channel, worker: options.worker, forMs: pollMs }).catch(() => {});
       const set = waiting.get(channel) ?? new Set();
       waiting.set(channel, set);
       await new Promise<void>((resolve) => {
@@ -81,7 +91,23 @@ export function createWake(
   };
 }
 
-/** Wakes whoever waits on the channel, in every process, when this transaction commits. */
+/**
+ * Wakes whoever waits on the channel, in every process, when this transaction commits. Only if somebody does:
+ * PostgreSQL commits transactions that notify one after another.
+ */
 export async function notify(tx: Queryable, channel: string): Promise<void> {
-  await tx.query(sql`SELECT pg_notify(${pgChannel}, ${channel})`);
+  await tx.query(sql`
+    SELECT pg_notify(${pgChannel}, ${channel})
+    WHERE EXISTS (
+      SELECT 1 FROM platform.idle_workers WHERE channel = ${channel} AND idle_until > clock_timestamp())`);
+}
+
+async function announceIdle(
+  db: Queryable,
+  { channel, worker, forMs }: Readonly<{ channel: string; worker: string; forMs: number }>,
+): Promise<void> {
+  await db.query(sql`
+    INSERT INTO platform.idle_workers (channel, worker, idle_until)
+    VALUES (${channel}, ${worker}, clock_timestamp() + ${forMs} * interval '1 millisecond')
+    ON CONFLICT (channel, worker) DO UPDATE SET idle_until = EXCLUDED.idle_until`);
 }

@@ -91,15 +91,20 @@ DECLARE
     v_cutoff TIMESTAMPTZ;
     v_archived_count INT := 0;
     v_batch_count INT;
+    v_after_created TIMESTAMPTZ := '-infinity';
+    v_after_id UUID := '00000000-0000-0000-0000-000000000000';
 BEGIN
     v_cutoff := NOW() - (p_retention_days || ' days')::INTERVAL;
 
     LOOP
-        -- One statement moves the rows: what it deletes is what it archives.
+        -- One statement moves the rows: what it deletes is what it archives. Each batch begins behind the one
+        -- before, so all of them together are one pass over the table.
         WITH to_archive AS (
             SELECT id FROM dlq.dlq_messages
             WHERE status IN ('RESOLVED', 'DEAD')
               AND updated_at < v_cutoff
+              AND (created_at, id) > (v_after_created, v_after_id)
+            ORDER BY created_at, id
             LIMIT p_batch_size
             FOR UPDATE SKIP LOCKED
         ),
@@ -133,9 +138,13 @@ BEGIN
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
                    lease_until, lease_epoch, lease_lost
             FROM moved
-            RETURNING 1
+            RETURNING created_at, id
         )
-        SELECT COUNT(*) INTO v_batch_count FROM archived;
+        SELECT COUNT(*),
+               (ARRAY_AGG(created_at ORDER BY created_at DESC, id DESC))[1],
+               (ARRAY_AGG(id ORDER BY created_at DESC, id DESC))[1]
+        INTO v_batch_count, v_after_created, v_after_id
+        FROM archived;
 
         v_archived_count := v_archived_count + v_batch_count;
         EXIT WHEN v_batch_count = 0;

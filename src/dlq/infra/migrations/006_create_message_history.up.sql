@@ -31,13 +31,18 @@ DECLARE
     v_cutoff TIMESTAMPTZ;
     v_purged_count INT := 0;
     v_batch_count INT;
+    v_after_created TIMESTAMPTZ := '-infinity';
+    v_after_id UUID := '00000000-0000-0000-0000-000000000000';
 BEGIN
     v_cutoff := NOW() - (p_purge_days || ' days')::INTERVAL;
 
     LOOP
+        -- In one pass over the table, however many batches it takes.
         WITH to_purge AS (
             SELECT id FROM dlq.dlq_messages_archive
             WHERE updated_at < v_cutoff
+              AND (created_at, id) > (v_after_created, v_after_id)
+            ORDER BY created_at, id
             LIMIT p_batch_size
             FOR UPDATE SKIP LOCKED
         ),
@@ -45,7 +50,7 @@ BEGIN
             DELETE FROM dlq.dlq_messages_archive a
             USING to_purge tp
             WHERE a.id = tp.id
-            RETURNING a.id, a.source_topic_id, a.source_partition, a.source_offset
+            RETURNING a.id, a.created_at, a.source_topic_id, a.source_partition, a.source_offset
         ),
         remembered AS (
             INSERT INTO dlq.arrivals (topic_id, partition, "offset", message_id, kind)
@@ -59,21 +64,26 @@ BEGIN
             USING purged p
             WHERE h.message_id = p.id
         )
-        SELECT COUNT(*) INTO v_batch_count FROM purged;
+        SELECT COUNT(*),
+               (ARRAY_AGG(created_at ORDER BY created_at DESC, id DESC))[1],
+               (ARRAY_AGG(id ORDER BY created_at DESC, id DESC))[1]
+        INTO v_batch_count, v_after_created, v_after_id
+        FROM purged;
 
         v_purged_count := v_purged_count + v_batch_count;
         EXIT WHEN v_batch_count = 0;
         COMMIT;
     END LOOP;
 
-    -- What can never be read again need not be recognised: below the log start, or of a topic that is gone.
+    -- What lies below the log start can never be read again and need not be recognised. A topic that is merely
+    -- not listed any more may come back.
     LOOP
         DELETE FROM dlq.arrivals
         WHERE ctid = ANY(ARRAY(
             SELECT a.ctid
             FROM dlq.arrivals a
             JOIN dlq.source_partitions p ON p.topic_id = a.topic_id AND p.partition = a.partition
-            WHERE p.gone OR a."offset" < p.log_start
+            WHERE a."offset" < p.log_start
             LIMIT p_batch_size
         ));
         GET DIAGNOSTICS v_batch_count = ROW_COUNT;

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { apiVersionsV3, Connection, ConnectionStatuses, type ConnectionOptions } from '@platformatic/kafka';
 import { AppError } from '../../../kernel/errors.ts';
 import { within, type Deadline } from './deadline.ts';
@@ -26,41 +27,34 @@ const software = ['redrive', '1'] as const;
 
 export const endpointKey = ({ host, port }: Endpoint): string => `${host}:${port}`;
 
-export function createConnections(clientId: string, options: ConnectionOptions): Connections {
-  const links = new Map<string, Promise<Link>>();
-  const open = new Set<Connection>();
+/** A connection from the moment it is begun, so that those who come while it is made wait for it too. */
+type Held = Readonly<{ connection: Connection; link: Promise<Link> }>;
 
-  const connect = async (endpoint: Endpoint): Promise<Link> => {
+export function createConnections(clientId: string, options: ConnectionOptions): Connections {
+  const held = new Map<string, Held>();
+
+  /** Does nothing when another connection has taken its place. */
+  const drop = (key: string, connection: Connection): void => {
+    if (held.get(key)?.connection !== connection) return;
+    held.delete(key);
+    end(connection);
+  };
+
+  const begin = (endpoint: Endpoint): Held => {
+    const key = endpointKey(endpoint);
     const connection = new Connection(clientId, options);
-    open.add(connection);
-    const lost = (): void => {
-      if (open.delete(connection)) end(connection);
-    };
+    const lost = (): void => drop(key, connection);
     connection.on('error', lost);
     connection.on('close', lost);
-    try {
-      await connection.connect(endpoint.host, endpoint.port);
-      const { apiKeys } = await apiVersionsV3.api.async(connection, ...software);
-      return { connection, apis: new Map(apiKeys.map((api) => [api.apiKey, api])) };
-    } catch (error) {
-      lost();
-      throw error;
-    }
+    const begun = { connection, link: establish(connection, endpoint) };
+    held.set(key, begun);
+    begun.link.catch(lost);
+    return begun;
   };
 
-  const reconnect = (endpoint: Endpoint): Promise<Link> => {
-    const key = endpointKey(endpoint);
-    const made = connect(endpoint);
-    links.set(key, made);
-    made.catch(() => {
-      if (links.get(key) === made) links.delete(key);
-    });
-    return made;
-  };
-
+  /** Finds or begins the connection before it first waits: however many ask at once, they share one. */
   const get = async (endpoint: Endpoint): Promise<Link> => {
-    const link = await links.get(endpointKey(endpoint))?.catch(() => undefined);
-    if (!link || !open.has(link.connection)) return await reconnect(endpoint);
+    const link = await (held.get(endpointKey(endpoint)) ?? begin(endpoint)).link;
     if (link.connection.status === ConnectionStatuses.REAUTHENTICATING) await link.connection.ready();
     return link;
   };
@@ -69,25 +63,34 @@ export function createConnections(clientId: string, options: ConnectionOptions):
   return {
     ask: async (endpoint, deadline, what, question) => {
       if (closed) throw new AppError('SYS_BROKER_CLOSED', 'unavailable', 'the broker connection was closed');
-      const link = await within(deadline, `connecting to ${endpointKey(endpoint)}`, get(endpoint));
+      const key = endpointKey(endpoint);
+      const link = await within(deadline, `connecting to ${key}`, get(endpoint));
       try {
         return await within(deadline, what, question(link));
       } catch (error) {
         const isSilent = error instanceof AppError && error.code === 'SYS_BROKER_TIMEOUT';
-        if (isSilent && open.delete(link.connection)) end(link.connection);
+        if (isSilent) drop(key, link.connection);
         throw error;
       }
     },
     close: () => {
       closed = true;
-      for (const connection of open) end(connection);
-      open.clear();
+      for (const { connection } of held.values()) end(connection);
+      held.clear();
     },
   };
+}
+
+async function establish(connection: Connection, { host, port }: Endpoint): Promise<Link> {
+  await connection.connect(host, port);
+  const { apiKeys } = await apiVersionsV3.api.async(connection, ...software);
+  return { connection, apis: new Map(apiKeys.map((api) => [api.apiKey, api])) };
 }
 
 /** Ends it now: a polite close waits for a broker that may never read again. */
 function end(connection: Connection): void {
   connection.close(() => {});
-  connection.socket.destroy();
+  // The client's types do not know that there is none where it could not even begin to connect.
+  const socket: Socket | undefined = connection.socket;
+  socket?.destroy();
 }

@@ -13,11 +13,16 @@ import {
   readAll,
   record,
 } from '../conformance/fixtures.ts';
-import type { Broker } from '../port.ts';
+import type { Broker, PublishResult } from '../port.ts';
 import { createKafkaBroker, type SaslCredentials } from './kafka-broker.ts';
 
 const soon = { timeoutMs: 10_000 } as const;
 const plaintext = { securityProtocol: 'PLAINTEXT', clientId: 'redrive-test' } as const;
+
+function assertRefusedCredentials(result: PublishResult): void {
+  assert.ok(result.result === 'failed');
+  assert.deepEqual([result.retriable, result.code], [true, 'AUTHENTICATION_FAILED']);
+}
 
 describe('Kafka', { skip: await whyNoKafka() }, () => {
   let kafka: SharedKafka;
@@ -55,12 +60,32 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
       await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
       const position = { topic: 't', topicId: 'i', partition: 0, offset: 0n };
       await assert.rejects(broker.fetch([position], limits), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
-      const [result] = await broker.publish([record('t')], soon);
-      assert.ok(result?.result === 'failed');
-      assert.deepEqual([result.retriable, result.code], [false, 'AUTHENTICATION_FAILED']);
+      await broker.close();
+    });
+
+    it(`lets every record be tried again after a wrong password of SASL ${user.mechanism}`, async () => {
+      const broker = openSasl({ ...user, password: 'wrong' });
+      const results = await broker.publish([record('t'), record('t'), record('u')], soon);
+      assert.equal(results.length, 3);
+      for (const result of results) assertRefusedCredentials(result);
       await broker.close();
     });
   }
+
+  it('lets every record be tried again when the password changes before the first is sent', async () => {
+    let { password } = scramUser;
+    const broker = openSasl({ ...scramUser, password: () => password });
+    const topic = newTopic();
+    await broker.createTopic(topic, 1);
+    password = 'wrong';
+    const results = await broker.publish([record(topic), record(topic)], soon);
+    assert.equal(results.length, 2);
+    for (const result of results) assertRefusedCredentials(result);
+    ({ password } = scramUser);
+    const [acked] = await broker.publish([record(topic)], soon);
+    assert.deepEqual(acked, { result: 'acked', partition: 0, offset: 0n });
+    await broker.close();
+  });
 
   it('asks for the password at each connection when it is a function', async () => {
     let password = 'wrong';
