@@ -92,3 +92,20 @@ test('nothing is sent when too little of the lease is left', async () => {
   assert.deepEqual(deps.calls, []);
   assert.equal(published.get('a')?.outcome.end, 'released');
 });
+
+test('what was acknowledged keeps its outcome when the bytes of the rest cannot be loaded', async () => {
+  const messages = Array.from({ length: 30 }, (_, i) => claimed(`m-${i}`, 900_000));
+  const deps = createDeps(() => acked);
+  let loads = 0;
+  const loadBodies: PublishDeps['store']['loadBodies'] = async (lease, ids) => {
+    loads += 1;
+    if (loads === 2) throw new Error('Connection terminated');
+    return deps.store.loadBodies(lease, ids);
+  };
+  const store = { loadBodies } as unknown as PublishDeps['store'];
+  const published = await publishClaimed({ ...deps, store }, { lease, messages });
+  assert.equal(published.size, 30);
+  assert.equal(published.get('m-0')?.outcome.end, 'published');
+  assert.equal(published.get('m-29')?.outcome.end, 'released');
+  assert.equal(deps.calls.length, 1);
+});

@@ -66,3 +66,10 @@ test('a listener that lost its connection comes back by itself and looks once', 
   await woken;
   await untilListening();
 });
+
+test('a stop while it connects leaves no connection behind', async () => {
+  const short = createWake(database.db, { listen: true, worker: 'short', onError: () => {} });
+  await short.start();
+  await short.stop(AbortSignal.timeout(5000));
+  assert.equal(short.isListening(), false);
+});
