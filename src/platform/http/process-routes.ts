@@ -70,4 +70,6 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
   });
 
   addDocsPage(app);
+  // Whoever opens the bare address in a browser finds something to read.
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/'));
 }

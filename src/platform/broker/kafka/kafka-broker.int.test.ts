@@ -63,28 +63,28 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
       await broker.close();
     });
 
-    it(`lets every record be tried again after a wrong password of SASL ${user.mechanism}`, async () => {
+    it(`lets every record be tried again after a wrong password of SASL ${user.mechanism}`, async (context) => {
       const broker = openSasl({ ...user, password: 'wrong' });
+      context.after(() => broker.close());
       const results = await broker.publish([record('t'), record('t'), record('u')], soon);
       assert.equal(results.length, 3);
       for (const result of results) assertRefusedCredentials(result);
-      await broker.close();
     });
   }
 
-  it('lets every record be tried again when the password changes before the first is sent', async () => {
-    let { password } = scramUser;
+  it('lets every record be tried again when the password changes before the first is sent', async (context) => {
+    let password: string = scramUser.password;
     const broker = openSasl({ ...scramUser, password: () => password });
+    context.after(() => broker.close());
     const topic = newTopic();
     await broker.createTopic(topic, 1);
     password = 'wrong';
     const results = await broker.publish([record(topic), record(topic)], soon);
     assert.equal(results.length, 2);
     for (const result of results) assertRefusedCredentials(result);
-    ({ password } = scramUser);
+    password = scramUser.password;
     const [acked] = await broker.publish([record(topic)], soon);
     assert.deepEqual(acked, { result: 'acked', partition: 0, offset: 0n });
-    await broker.close();
   });
 
   it('asks for the password at each connection when it is a function', async () => {

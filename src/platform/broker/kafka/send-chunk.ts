@@ -18,6 +18,7 @@ export type Chunk = Readonly<{
 
 export type SendOutcome =
   | Readonly<{ outcome: 'acked'; baseOffset: bigint }>
+  /** Not retriable: the broker has something against the topic or the records themselves. */
   | Readonly<{ outcome: 'failed'; retriable: boolean; code: string; message: string }>
   | Readonly<{ outcome: 'unknown'; code: string; message: string }>;
 
@@ -111,7 +112,7 @@ async function attemptSend(
       return { ...again(isSent, 'ABORTED', 'the publish was aborted'), step: 'stop' };
     const { code, kind, message } = toAppError(error);
     const step = kind === 'unavailable' && code !== 'SYS_BROKER_CLOSED' ? 'again' : 'stop';
-    return { step, mayBeWritten: isSent, retriable: kind === 'unavailable', code: shortCode(code), message };
+    return { step, mayBeWritten: isSent, retriable: true, code: shortCode(code), message };
   }
 }
 
@@ -149,15 +150,18 @@ const stopped = (code: string, retriable: boolean, message = protocolMessage(cod
 /** Results carry Kafka's codes and, for what has none, ours without the prefix. */
 const shortCode = (code: string): string => code.replace(/^SYS_BROKER_/, '');
 
-/** The caller's time was over, or the cluster away, before the record was handed over. */
+/**
+ * The caller's time was over, or the cluster away, before the record was handed over. Refused credentials count
+ * as away too: nothing is wrong with the record, and until they are mended every other one would fail as well.
+ */
 export function notSent(
   error: unknown,
   signal: AbortSignal | undefined,
 ): Extract<PublishResult, { result: 'failed' }> {
   if (signal?.aborted)
     return { result: 'failed', retriable: true, code: 'ABORTED', message: 'the publish was aborted' };
-  const { code, kind, message } = toAppError(error);
-  return { result: 'failed', retriable: kind === 'unavailable', code: shortCode(code), message };
+  const { code, message } = toAppError(error);
+  return { result: 'failed', retriable: true, code: shortCode(code), message };
 }
 
 function batchOptions({ topic, partition, session, sequence }: Chunk) {
