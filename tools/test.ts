@@ -92,7 +92,7 @@ async function runTests(
 ): Promise<number> {
   const child = spawn(
     process.execPath,
-    ['--test', '--test-concurrency=2', '--test-timeout=300000', ...options, ...files],
+    ['--test', '--test-concurrency=2', '--test-timeout=300000', '--test-force-exit', ...options, ...files],
     { stdio: 'inherit', env },
   );
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);

@@ -78,10 +78,10 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
               (found.topic_id IS NULL, COALESCE(found.log_start, p.log_start), COALESCE(found.log_end, p.log_end))`);
     },
 
-    async forgetLocal() {
+    async forgetLocal(ourClusterId) {
       await db.query(sql`
         DELETE FROM dlq.source_partitions p
-        WHERE p.cluster_id LIKE 'local-%' AND NOT EXISTS (
+        WHERE p.cluster_id LIKE 'local-%' AND p.cluster_id <> ${ourClusterId} AND NOT EXISTS (
           SELECT 1 FROM platform.replicas r
           WHERE r.kafka_cluster_id = p.cluster_id AND r.seen_at > clock_timestamp() - interval '15 seconds')`);
     },

@@ -70,7 +70,7 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
 
   const discover = async (): Promise<string> => {
     const found = await discoverPartitions(deps, signal);
-    await deps.partitions.forgetLocal();
+    await deps.partitions.forgetLocal(found.clusterId);
     nodeOf = found.nodeOf;
     for (const one of held.all()) {
       one.node = nodeOf.get(partitionKey(one.held)) ?? one.node;

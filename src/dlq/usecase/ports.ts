@@ -277,8 +277,8 @@ export type PartitionStore = Readonly<{
     found: readonly DiscoveredPartition[],
     troubled: ReadonlySet<string>,
   ): Promise<void>;
-  /** A broker inside a process that is gone took its topics with it. */
-  forgetLocal(): Promise<void>;
+  /** A broker inside a process that is gone took its topics with it; ours is there. */
+  forgetLocal(ourClusterId: string): Promise<void>;
   claim(clusterId: string, limit: number, leaseMs: number): Promise<readonly HeldPartition[]>;
   renew(
     held: readonly HeldPartition[],
