@@ -8,6 +8,8 @@ import { openGround, orderValue, printTable, publishAll, timed, until, type Grou
 /**
  * How fast a backlog is re-driven by retry-all: 500-byte records to 4 partitions.
  *   floor       the Kafka client's producer alone, idempotent, 500 records a send, 4 partitions in parallel
+ *   one UPDATE  the least that a status per message can cost: one bare UPDATE of 1000 rows after another, on two
+ *               connections, without claim, fencing or history
  *   database    the same retry-all with a broker that acknowledges at once: claims, settles and history alone
  *   seeds' way  one select, one publish, one update at a time, as the system that came before did
  *   ours        POST …/retry-all: claim with fencing, publish, settle, history of both transitions
@@ -25,11 +27,13 @@ try {
 
   const floor = await measureProducer(ground);
   const oneByOne = await measureOneByOne(ground, Math.min(count, 2000));
+  const update = await measureUpdate(ground);
   const database = await measureDatabase(ground);
   const ours = await measureOurs(ground);
   printTable(`Re-driving ${count.toLocaleString('en')} messages`, [
     { name: 'floor: the producer alone', perSecond: floor },
     { name: "the seeds' way: one at a time", perSecond: oneByOne },
+    { name: 'one bare UPDATE per message', perSecond: update },
     { name: 'the database alone: claim and settle', perSecond: database },
     { name: 'ours: retry-all', perSecond: ours },
   ]);
@@ -116,6 +120,25 @@ async function measureOneByOne({ db, broker }: Ground, messages: number): Promis
   });
   await resetBacklog(db);
   return messages / seconds;
+}
+
+async function measureUpdate({ db }: Ground): Promise<number> {
+  const rows = await db.query<{ id: string }>(sql`SELECT id FROM dlq.dlq_messages ORDER BY created_at, id`);
+  const batches = Array.from({ length: Math.ceil(rows.length / 1000) }, (_, i) =>
+    rows.slice(i * 1000, (i + 1) * 1000).map(({ id }) => id),
+  );
+  const seconds = await timed(() =>
+    Promise.all(
+      [0, 1].map(async (lane) => {
+        for (const ids of batches.filter((_, i) => i % 2 === lane))
+          await db.query(sql`
+            UPDATE dlq.dlq_messages t SET status = 'RESOLVED' FROM unnest(${ids}::uuid[]) AS keys (id)
+            WHERE t.id = keys.id`);
+      }),
+    ),
+  );
+  await resetBacklog(db);
+  return rows.length / seconds;
 }
 
 async function measureDatabase(ground: Ground): Promise<number> {
