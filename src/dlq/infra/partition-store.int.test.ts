@@ -62,3 +62,17 @@ test('a partition that somebody holds locked keeps nobody from observing and cla
   const ends = (await partitions.list()).filter((one) => one.topicId === topicId).map(({ logEnd }) => logEnd);
   assert.deepEqual(ends, [null, 7n]);
 });
+
+test('an error that is over is cleared, but only by the one who holds the partition', async () => {
+  const clusterId = randomUUID();
+  await addTopic(clusterId, 1);
+  const [held] = await partitions.claim(clusterId, 1, 60_000);
+  assert.ok(held !== undefined);
+  const lastError = async (): Promise<string | null | undefined> =>
+    (await partitions.list()).find((one) => one.topicId === held.topicId)?.lastError;
+  await partitions.noteError(held, 'the broker is away', false);
+  await partitions.clearError({ ...held, lease: { ...held.lease, epoch: held.lease.epoch - 1n } });
+  assert.equal(await lastError(), 'the broker is away');
+  await partitions.clearError(held);
+  assert.equal(await lastError(), null);
+});

@@ -133,6 +133,12 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
         WHERE id = ${held.id} AND lease_epoch = ${held.lease.epoch}`);
     },
 
+    async clearError(held) {
+      await db.query(sql`
+        UPDATE dlq.source_partitions SET last_error = NULL, last_error_at = NULL
+        WHERE id = ${held.id} AND lease_epoch = ${held.lease.epoch} AND last_error IS NOT NULL`);
+    },
+
     async share(clusterId) {
       const replicas = await countReplicas(db, { role: 'ingest', clusterId });
       const rows = await db.query<{ count: bigint }>(sql`

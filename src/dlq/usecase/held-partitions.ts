@@ -14,6 +14,8 @@ export type ActivePartition = {
   /** Left alone until then (monotonic), after trouble of its own. */
   pausedUntilMs: number;
   failures: number;
+  /** Its row may show an error: true until a fetch has gone well, also for what an earlier holder has noted. */
+  mayShowError: boolean;
   /** Since when the position lies beyond the end of the log, or null. */
   beyondEndSinceMs: number | null;
 };
@@ -109,6 +111,7 @@ function activeOf(held: HeldPartition, node: number): ActivePartition {
     isLeaving: false,
     pausedUntilMs: 0,
     failures: 0,
+    mayShowError: true,
     beyondEndSinceMs: null,
   };
 }

@@ -288,6 +288,7 @@ export type PartitionStore = Readonly<{
   /** Position and epoch as the database has them now; null when the lease is no longer ours. */
   reload(held: HeldPartition): Promise<HeldPartition | null>;
   noteError(held: HeldPartition, error: string, stop: boolean): Promise<void>;
+  clearError(held: HeldPartition): Promise<void>;
   /** How many partitions one replica should read: its share among the fresh ones. */
   share(clusterId: string): Promise<number>;
   /** Sets the position back; false when the partition has never been read as far as that. */

@@ -78,10 +78,7 @@ export async function readNode(
     } catch (error) {
       if (stopping.aborted) break;
       failures += 1;
-      for (const { held } of free) {
-        deps.onTrouble(held, messageOf(error));
-        await deps.partitions.noteError(held, messageOf(error), false).catch(() => {});
-      }
+      for (const active of free) await noteTrouble(deps, active, messageOf(error));
       await sleep(backoffMs(partitionBackoff, failures), stopping);
     }
   }
@@ -103,8 +100,7 @@ async function handle(
     else await store(deps, active, result, inFlight);
   } catch (error) {
     pause(deps, active);
-    deps.onTrouble(active.held, messageOf(error));
-    await deps.partitions.noteError(active.held, messageOf(error), false).catch(() => {});
+    await noteTrouble(deps, active, messageOf(error));
     // The answer to a COMMIT may be what was lost: where we stand is what the database says.
     await reload(deps, active).catch(() => {});
   } finally {
@@ -123,6 +119,9 @@ async function store(
   const before = active.held;
   if (fetched.nextOffset <= before.nextOffset) {
     active.failures = 0;
+    // A partition without news stores nothing, and must not show for ever what went wrong once.
+    if (active.mayShowError) await deps.partitions.clearError(before);
+    active.mayShowError = false;
     return;
   }
   const bytes = sizeOf(fetched);
@@ -136,6 +135,7 @@ async function store(
     }
     active.held = { ...after, lease: active.held.lease };
     active.failures = 0;
+    active.mayShowError = false;
     deps.onStored(active.held, fetched.records.length, bytes);
   } finally {
     inFlight.bytes -= bytes;
@@ -167,6 +167,7 @@ async function handleError(deps: ReadDeps, active: ActivePartition, error: Fetch
     return;
   }
   pause(deps, active);
+  active.mayShowError = true;
   deps.onTrouble(held, message);
   if (error.kind === 'moved' || error.kind === 'gone') deps.onMoved();
   if (error.kind === 'out_of_range') return waitBeyondEnd(deps, active);
@@ -185,6 +186,13 @@ async function waitBeyondEnd(deps: ReadDeps, active: ActivePartition): Promise<v
     isOver,
   );
   if (isOver) active.isLeaving = true;
+}
+
+/** Says it in the log and, as far as the database can be reached, in the partition's row. */
+async function noteTrouble(deps: ReadDeps, active: ActivePartition, message: string): Promise<void> {
+  active.mayShowError = true;
+  deps.onTrouble(active.held, message);
+  await deps.partitions.noteError(active.held, message, false).catch(() => {});
 }
 
 function pause(deps: ReadDeps, active: ActivePartition): void {
