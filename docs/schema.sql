@@ -128,6 +128,58 @@ TABLE dlq.topic_counts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum
     minute timestamp with time zone NOT NULL DEFAULT date_trunc('minute'::text, clock_timestamp())
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE outbox.idempo_ledger WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000)
+    idempotency_key text NOT NULL
+    request_digest text NOT NULL
+    result_digest text
+    expires_at timestamp with time zone NOT NULL DEFAULT 'infinity'::timestamp with time zone
+    outbox_id bigint NOT NULL
+    status text NOT NULL DEFAULT 'accepted'::text
+    http_status integer NOT NULL
+    response_payload json NOT NULL
+    outside_id text
+    created_at timestamp with time zone NOT NULL DEFAULT now()
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+TABLE outbox.outbox_audit
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+    outbox_id bigint NOT NULL
+    status_from text
+    status_to text NOT NULL
+    retry_count integer NOT NULL
+    last_error text
+    idempotency_key text NOT NULL
+    trace_id text
+    broker_order_id text
+    lease_epoch bigint
+    actor text NOT NULL
+    reason text
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE outbox.outbox_orders WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_analyze_scale_factor=0.05)
+    id bigint NOT NULL DEFAULT nextval('outbox.outbox_orders_id_seq'::regclass)
+    idempotency_key text NOT NULL
+    request_json jsonb NOT NULL
+    request_digest text NOT NULL
+    status text NOT NULL
+    retry_count integer NOT NULL DEFAULT 0
+    next_attempt_at timestamp with time zone NOT NULL
+    last_error text
+    created_at timestamp with time zone NOT NULL DEFAULT now()
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+    destination text NOT NULL
+    ordering_key text
+    ordering_seq bigint
+    held boolean NOT NULL DEFAULT false
+    trace_id text
+    traceparent text
+    first_sent_at timestamp with time zone
+    in_doubt boolean NOT NULL DEFAULT false
+    response jsonb
+    resolution text
+    supersedes_id bigint
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL DEFAULT 0
+    lease_lost boolean NOT NULL DEFAULT false
 TABLE platform.idle_workers
     channel text NOT NULL
     worker text NOT NULL
@@ -169,6 +221,17 @@ CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
+CONSTRAINT outbox.idempo_ledger idempo_ledger_pkey PRIMARY KEY (idempotency_key)
+CONSTRAINT outbox.idempo_ledger idempo_ledger_status_check CHECK ((status = ANY (ARRAY['accepted'::text, 'succeeded'::text, 'failed'::text])))
+CONSTRAINT outbox.outbox_audit outbox_audit_pkey PRIMARY KEY (outbox_id, id, at)
+CONSTRAINT outbox.outbox_orders outbox_orders_check CHECK (((ordering_key IS NULL) = (ordering_seq IS NULL)))
+CONSTRAINT outbox.outbox_orders outbox_orders_check1 CHECK (((resolution IS NULL) OR (status = 'dead'::text)))
+CONSTRAINT outbox.outbox_orders outbox_orders_idempotency_key_key UNIQUE (idempotency_key)
+CONSTRAINT outbox.outbox_orders outbox_orders_pkey PRIMARY KEY (id)
+CONSTRAINT outbox.outbox_orders outbox_orders_resolution_check CHECK ((resolution = ANY (ARRAY['cancelled'::text, 'skipped'::text, 'superseded'::text])))
+CONSTRAINT outbox.outbox_orders outbox_orders_retry_count_check CHECK ((retry_count >= 0))
+CONSTRAINT outbox.outbox_orders outbox_orders_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'dead'::text])))
+CONSTRAINT outbox.outbox_orders outbox_orders_supersedes_id_key UNIQUE (supersedes_id)
 CONSTRAINT platform.idle_workers idle_workers_pkey PRIMARY KEY (channel, worker)
 CONSTRAINT platform.leases leases_pkey PRIMARY KEY (name)
 CONSTRAINT platform.migrations migrations_pkey PRIMARY KEY (slice, number)
@@ -189,13 +252,30 @@ CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING b
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
+CREATE UNIQUE INDEX idempo_ledger_pkey ON outbox.idempo_ledger USING btree (idempotency_key)
+CREATE INDEX idx_idempo_ledger_expires_at ON outbox.idempo_ledger USING btree (expires_at) WHERE (expires_at < 'infinity'::timestamp with time zone)
+CREATE UNIQUE INDEX outbox_audit_pkey ON ONLY outbox.outbox_audit USING btree (outbox_id, id, at)
+CREATE INDEX idx_outbox_orders_claim ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NULL) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
+CREATE INDEX idx_outbox_orders_claim_keyed ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NOT NULL) AND (NOT held) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
+CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders USING btree (created_at)
+CREATE INDEX idx_outbox_orders_dead ON outbox.outbox_orders USING btree (id) WHERE (status = 'dead'::text)
+CREATE INDEX idx_outbox_orders_destination ON outbox.outbox_orders USING btree (destination, id)
+CREATE INDEX idx_outbox_orders_key_order ON outbox.outbox_orders USING btree (destination, ordering_key, ordering_seq) WHERE ((ordering_key IS NOT NULL) AND ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'failed'::text])) OR ((status = 'dead'::text) AND (resolution IS NULL))))
+CREATE INDEX idx_outbox_orders_lease_lost ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE (lease_lost AND (status = 'failed'::text))
+CREATE INDEX idx_outbox_orders_status_next_attempt ON outbox.outbox_orders USING btree (status, next_attempt_at) WHERE (status <> 'sent'::text)
+CREATE UNIQUE INDEX outbox_orders_idempotency_key_key ON outbox.outbox_orders USING btree (idempotency_key)
+CREATE UNIQUE INDEX outbox_orders_pkey ON outbox.outbox_orders USING btree (id)
+CREATE UNIQUE INDEX outbox_orders_supersedes_id_key ON outbox.outbox_orders USING btree (supersedes_id)
 CREATE UNIQUE INDEX idle_workers_pkey ON platform.idle_workers USING btree (channel, worker)
 CREATE UNIQUE INDEX leases_pkey ON platform.leases USING btree (name)
 CREATE UNIQUE INDEX migrations_pkey ON platform.migrations USING btree (slice, number)
 CREATE INDEX idx_notify_events_at ON platform.notify_events USING btree (at)
 CREATE UNIQUE INDEX notify_events_pkey ON platform.notify_events USING btree (id)
 CREATE UNIQUE INDEX replicas_pkey ON platform.replicas USING btree (replica_id)
+SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
+CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
+CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
@@ -340,6 +420,72 @@ BEGIN
 END;
 $function$
 
+CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET lock_timeout TO '500ms'
+ SET search_path TO 'pg_catalog'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_id     BIGINT;
+    v_seq    BIGINT := p_ordering_seq;
+    v_now    TIMESTAMPTZ := clock_timestamp();
+    v_answer JSON;
+    v_known  RECORD;
+BEGIN
+    LOOP
+        BEGIN
+            v_id := nextval('outbox.outbox_orders_id_seq');
+            v_answer := json_build_object(
+                'id', v_id, 'idempotency_key', p_idempotency_key, 'destination', p_destination,
+                'ordering_key', p_ordering_key, 'status', 'queued', 'request_digest', p_digest,
+                'created_at', to_char(v_now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'));
+            INSERT INTO outbox.idempo_ledger
+                (idempotency_key, request_digest, outbox_id, http_status, response_payload, created_at, updated_at)
+            VALUES (p_idempotency_key, p_digest, v_id, 201, v_answer, v_now, v_now)
+            ON CONFLICT (idempotency_key) DO NOTHING;
+            IF FOUND THEN
+                IF p_ordering_key IS NOT NULL AND v_seq IS NULL THEN
+                    PERFORM pg_advisory_xact_lock(
+                        hashtextextended(p_ordering_key, hashtextextended(p_destination, 4)));
+                    v_seq := nextval('outbox.ordering_seqs');
+                END IF;
+                INSERT INTO outbox.outbox_orders
+                    (id, idempotency_key, request_json, request_digest, status, next_attempt_at, created_at, updated_at,
+                     destination, ordering_key, ordering_seq, trace_id, traceparent, supersedes_id)
+                VALUES (v_id, p_idempotency_key, p_request, p_digest, 'queued', v_now, v_now, v_now,
+                        p_destination, p_ordering_key, v_seq, p_trace_id, p_traceparent, p_supersedes_id);
+                INSERT INTO outbox.outbox_audit
+                    (outbox_id, status_from, status_to, retry_count, idempotency_key, trace_id, actor)
+                VALUES (v_id, NULL, 'queued', 0, p_idempotency_key, p_trace_id, p_actor);
+                PERFORM pg_notify('redrive', 'outbox:' || p_destination)
+                WHERE EXISTS (
+                    SELECT 1 FROM platform.idle_workers
+                    WHERE channel = 'outbox:' || p_destination AND idle_until > clock_timestamp());
+                id := v_id;
+                outcome := 'created';
+                http_status := 201;
+                response_payload := v_answer;
+                RETURN;
+            END IF;
+        EXCEPTION WHEN lock_not_available THEN
+            outcome := 'busy';
+            RETURN;
+        END;
+        SELECT l.outbox_id, l.request_digest, l.response_payload INTO v_known
+        FROM outbox.idempo_ledger l WHERE l.idempotency_key = p_idempotency_key;
+        -- Not found: it was moved to the archive this moment, and the key is free.
+        IF FOUND THEN
+            id := v_known.outbox_id;
+            outcome := CASE WHEN v_known.request_digest = p_digest THEN 'replayed' ELSE 'mismatch' END;
+            http_status := CASE WHEN outcome = 'replayed' THEN 200 END;
+            response_payload := CASE WHEN outcome = 'replayed' THEN v_known.response_payload END;
+            RETURN;
+        END IF;
+    END LOOP;
+END $function$
+
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)
  LANGUAGE plpgsql
 AS $procedure$
@@ -410,6 +556,14 @@ BEGIN
     RAISE NOTICE 'Purged % archived DLQ messages older than % days', v_purged_count, p_purge_days;
 END;
 $procedure$
+
+CREATE OR REPLACE FUNCTION outbox.refuse_change_of_audit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    RAISE EXCEPTION 'the audit of the outbox is append-only' USING ERRCODE = 'insufficient_privilege';
+END $function$
 
 CREATE OR REPLACE FUNCTION dlq.update_updated_at()
  RETURNS trigger

@@ -10,6 +10,7 @@ import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
+import { outboxMigrations } from './outbox/index.ts';
 import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from './platform/broker/local/local-broker.ts';
 import type { Broker } from './platform/broker/port.ts';
@@ -43,6 +44,7 @@ export { compileTopicGlobs, createPostgresArchiveStore as createDlqArchive } fro
 export const migrationSources: readonly MigrationSource[] = [
   { slice: 'platform', directory: new URL('platform/postgres/migrations/', import.meta.url) },
   dlqMigrations,
+  outboxMigrations,
 ];
 
 export type SystemOptions = Readonly<{

@@ -10,7 +10,7 @@ export async function dumpSchema(db: Queryable): Promise<string> {
   return `${parts.flat().join('\n')}\n`;
 }
 
-const ours = sql`n.nspname IN ('platform', 'dlq')`;
+const ours = sql`n.nspname IN ('platform', 'dlq', 'outbox')`;
 
 async function linesOf(db: Queryable, query: Sql): Promise<readonly string[]> {
   return (await db.query<{ line: string }>(query)).map(({ line }) => line);
@@ -29,7 +29,7 @@ const sections: readonly Sql[] = [
     JOIN pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-    WHERE ${ours} AND c.relkind = 'r'
+    WHERE ${ours} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
     GROUP BY n.nspname, c.relname, c.reloptions
     ORDER BY n.nspname, c.relname`,
   sql`
@@ -38,21 +38,26 @@ const sections: readonly Sql[] = [
     FROM pg_constraint k
     JOIN pg_class c ON c.oid = k.conrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE ${ours} AND k.contype <> 'n'
+    WHERE ${ours} AND k.contype <> 'n' AND NOT c.relispartition
     ORDER BY n.nspname, c.relname, k.conname`,
   sql`
-    SELECT indexdef AS line FROM pg_indexes WHERE schemaname IN ('platform', 'dlq')
-    ORDER BY schemaname, tablename, indexname`,
+    SELECT pg_get_indexdef(c.oid) AS line
+    FROM pg_index i
+    JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_class t ON t.oid = i.indrelid
+    JOIN pg_namespace n ON n.oid = t.relnamespace
+    WHERE ${ours} AND NOT c.relispartition
+    ORDER BY n.nspname, t.relname, c.relname`,
   sql`
     SELECT 'SEQUENCE ' || schemaname || '.' || sequencename || ' CACHE ' || cache_size AS line FROM pg_sequences
-    WHERE schemaname IN ('platform', 'dlq') AND sequencename NOT LIKE '%_id_seq'
+    WHERE schemaname IN ('platform', 'dlq', 'outbox') AND sequencename NOT LIKE '%_id_seq'
     ORDER BY schemaname, sequencename`,
   sql`
     SELECT pg_get_triggerdef(t.oid) AS line
     FROM pg_trigger t
     JOIN pg_class c ON c.oid = t.tgrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE ${ours} AND NOT t.tgisinternal
+    WHERE ${ours} AND NOT t.tgisinternal AND NOT c.relispartition
     ORDER BY t.tgname`,
   sql`
     SELECT rtrim(pg_get_functiondef(p.oid)) AS line
