@@ -42,6 +42,16 @@ async function readers({ db, dlqTopic }: Scene): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ owner }) => owner));
 }
 
+/** A process may fall asleep while the database still works on a claim that it has sent. */
+async function untilIdle({ db }: Scene): Promise<void> {
+  await until('no statement is running', async () => {
+    const rows = await db.query<{ running: bigint }>(sql`
+      SELECT count(*) AS running FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`);
+    return rows[0]?.running === 0n || null;
+  });
+}
+
 const betweenRoundsMs = 20;
 const apiOnly = { ROLES: 'api' } as const;
 const longLease = { ...apiOnly, DLQ_RETRY_LEASE: '1m' } as const;
@@ -139,6 +149,7 @@ describe('A replica that sleeps in the middle of a retry-all', { skip: await why
     await at.taken();
     const late = retryAll(at, sleeper);
     await sleeper.stopped();
+    await untilIdle(at);
     const asleep = await inFlight(at);
     const sent = new Set((await copiesOf(at)).keys());
     assert.equal(sent.size, 1000, 'one claim was sent');

@@ -6,6 +6,7 @@ import {
   claim,
   leaseIsOver,
   renew,
+  heldRows,
   settle,
   type Worker,
   type WorkTable,
@@ -110,8 +111,8 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
     async release(held) {
       for (const one of held)
         await settle(worker.db, partitions, {
-          keys: [one.id],
-          epoch: one.lease.epoch,
+          held: heldRows(partitions, [one.id], one.lease.epoch),
+          count: 1,
           guard: sql`true`,
           set: sql`topic = t.topic`,
           returning: sql`t.id`,

@@ -87,7 +87,7 @@ export function createPostgresRetryStore(
     async loadBodies(lease, ids) {
       const rows = await worker.db.query<BodyRow & { id: string }>(sql`
         SELECT t.id, t.message_key AS key, ${value} AS value, t.headers
-        FROM unnest(${ids}::uuid[]) AS keys (key)
+        FROM unnest((SELECT ${ids}::uuid[])) AS keys (key)
         JOIN dlq.dlq_messages t ON t.id = keys.key
         WHERE t.lease_epoch = ${lease.epoch} AND (t.status = 'RETRYING') IS TRUE`);
       return new Map(rows.map((row) => [row.id, bodyOf(row)]));

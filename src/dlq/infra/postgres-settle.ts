@@ -2,7 +2,7 @@ import type { Lease } from '../../kernel/lease.ts';
 import { cleanText } from '../../kernel/text.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { settle, type Worker } from '../../platform/postgres/work.ts';
+import { heldRows, settle, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/message.ts';
 import type { AttemptOutcome, Settled } from '../usecase/ports.ts';
 import { messages, statusAfterFailure, tellOfDead } from './messages-table.ts';
@@ -22,10 +22,14 @@ export async function settleAttempts(
     const ended = [...attempt.outcomes].filter(([, outcome]) => outcome.end === kind);
     if (ended.length === 0) continue;
     const rows = await settle<{ id: string; status: Status }>(worker.db, messages, {
-      keys: ended.map(([id]) => id),
-      epoch: attempt.lease.epoch,
+      held: heldRows(
+        messages,
+        ended.map(([id]) => id),
+        attempt.lease.epoch,
+      ),
+      count: ended.length,
       guard: sql`t.status = 'RETRYING'`,
-      keepsLeaseLost: kind === 'released',
+      keepsLeaseLost: sql`${kind === 'released'}`,
       ...endOf(kind),
       returning: sql`t.id, t.original_topic, t.status, t.retry_count, t.attempt_no, t.lease_epoch`,
       also: noteEnd(kind, ended, attempt.actor),

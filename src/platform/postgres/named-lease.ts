@@ -1,7 +1,7 @@
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import { sql } from './sql.ts';
-import { claim, leaseIsOver, renew, settle, type Worker, type WorkTable } from './work.ts';
+import { claim, heldRows, leaseIsOver, renew, settle, type Worker, type WorkTable } from './work.ts';
 
 /**
  * What one process does at a time: the holder of the named lease runs `work`, which gets a signal that aborts
@@ -79,8 +79,8 @@ async function hold(
     ended.abort();
     await renewing;
     await settle(worker.db, leases, {
-      keys: [name],
-      epoch,
+      held: heldRows(leases, [name], epoch),
+      count: 1,
       guard: sql`true`,
       set: sql`name = t.name`,
       returning: sql`t.name`,

@@ -49,14 +49,15 @@ export function createReplica(
   };
 }
 
-/** Processes with this role on this Kafka cluster whose heartbeat is fresh: three beats may be missed. */
+/** Processes with this role (on this Kafka cluster) whose heartbeat is fresh: three beats may be missed. */
 export async function countReplicas(
   db: Queryable,
-  { role, clusterId }: Readonly<{ role: string; clusterId: string }>,
+  { role, clusterId }: Readonly<{ role: string; clusterId?: string }>,
 ): Promise<number> {
+  const onCluster = clusterId === undefined ? sql`true` : sql`kafka_cluster_id = ${clusterId}`;
   const rows = await db.query<{ count: bigint }>(sql`
     SELECT count(*) AS count FROM platform.replicas
-    WHERE ${role} = ANY(roles) AND kafka_cluster_id = ${clusterId}
+    WHERE ${role} = ANY(roles) AND ${onCluster}
       AND seen_at > clock_timestamp() - interval '15 seconds'`);
   return Number(rows[0]?.count ?? 0n);
 }

@@ -17,18 +17,37 @@ export type Wake = Service &
   }>;
 
 const pgChannel = 'redrive';
+const announcedForMs = 3000;
 
 export function createWake(
   db: Database,
   options: Readonly<{ listen: boolean; worker: string; onError: (error: unknown) => void }>,
 ): Wake {
   const waiting = new Map<string, Set<() => void>>();
+  const missed = new Set<string>();
+  const announcedUntil = new Map<string, number>();
   const stopping = new AbortController();
   let connection: DedicatedConnection | undefined;
   let running = Promise.resolve();
 
   const wakeUp = (channel: string): void => {
-    for (const go of waiting.get(channel) ?? []) go();
+    const waiters = waiting.get(channel);
+    if (waiters === undefined) return;
+    // Whoever is just looking, and would wait next, may have looked too early.
+    if (waiters.size === 0) missed.add(channel);
+    for (const go of waiters) go();
+  };
+
+  // Who polls often need not write each time: one word holds for a while, and a few notifications too many do no
+  // harm. Who is not announced finds out by polling, so a failure here costs nothing else.
+  const announce = async (channel: string, pollMs: number): Promise<void> => {
+    const now = performance.now();
+    const forMs = Math.max(pollMs, announcedForMs);
+    if ((announcedUntil.get(channel) ?? 0) >= now + pollMs) return;
+    announcedUntil.set(channel, now + forMs);
+    await announceIdle(db, { channel, worker: options.worker, forMs }).catch(() =>
+      announcedUntil.delete(channel),
+    );
   };
 
   const listenOnce = async (): Promise<void> => {
@@ -72,10 +91,10 @@ export function createWake(
     },
     async wait(channel, pollMs, signal) {
       if (signal.aborted) return;
-      // Who is not announced is not notified and finds out by polling: a failure here costs nothing else.
-      await announceIdle(db, { channel, worker: options.worker, forMs: pollMs }).catch(() => {});
       const set = waiting.get(channel) ?? new Set();
       waiting.set(channel, set);
+      await announce(channel, pollMs);
+      if (missed.delete(channel) || signal.aborted) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {
           clearTimeout(timer);

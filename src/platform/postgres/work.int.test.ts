@@ -2,8 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
-import { sql } from './sql.ts';
-import { claim, reap, renew, settle, type ClaimOptions, type Worker, type WorkTable } from './work.ts';
+import type { Queryable } from './database.ts';
+import { sql, type Sql } from './sql.ts';
+import {
+  claim,
+  heldRows,
+  reap,
+  renew,
+  settle,
+  type ClaimOptions,
+  type Worker,
+  type WorkTable,
+} from './work.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -30,6 +40,10 @@ const due: ClaimOptions = {
 };
 const done = { guard: sql`t.status = 'working'`, set: sql`status = 'done'`, returning: sql`t.id` };
 
+function held(keys: readonly number[], epoch: bigint) {
+  return { held: heldRows(table, keys, epoch), count: keys.length };
+}
+
 async function expireLeases(): Promise<void> {
   await database.db.query(sql`UPDATE public.work SET lease_until = now() - interval '1 second'`);
 }
@@ -50,7 +64,13 @@ test('workers that claim at once never get the same row', async () => {
 test('epochs grow with every claim and are never reset', async () => {
   const worker = createTestWorker(database.db);
   const first = await claim<{ id: number }>(worker, table, due);
-  await settle(worker.db, table, { ...done, keys: first.rows.map(({ id }) => id), epoch: first.lease.epoch });
+  await settle(worker.db, table, {
+    ...done,
+    ...held(
+      first.rows.map(({ id }) => id),
+      first.lease.epoch,
+    ),
+  });
   await database.db.query(sql`UPDATE public.work SET status = 'due'`);
   const second = await claim(worker, table, { ...due, limit: 100 });
   assert.ok(second.lease.epoch > first.lease.epoch);
@@ -72,8 +92,8 @@ test('a worker that lost its rows to the reaper settles none of them', async () 
   const rescuer = createTestWorker(database.db, 'rescuer');
   const rescued = await claim<{ id: number }>(rescuer, table, due);
   const keys = lost.rows.map(({ id }) => id);
-  assert.deepEqual(await settle(worker.db, table, { ...done, keys, epoch: lost.lease.epoch }), []);
-  assert.equal((await settle(rescuer.db, table, { ...done, keys, epoch: rescued.lease.epoch })).length, 10);
+  assert.deepEqual(await settle(worker.db, table, { ...done, ...held(keys, lost.lease.epoch) }), []);
+  assert.equal((await settle(rescuer.db, table, { ...done, ...held(keys, rescued.lease.epoch) })).length, 10);
 });
 
 test('a reaped row is marked as lost until it is settled, and giving it back keeps the mark', async () => {
@@ -95,11 +115,11 @@ test('a reaped row is marked as lost until it is settled, and giving it back kee
   assert.equal(await marks(), 10n);
   const again = await claim<{ id: number }>(worker, table, due);
   const keys = again.rows.map(({ id }) => id);
-  const release = { ...done, set: sql`status = 'due'`, keys, epoch: again.lease.epoch };
-  await settle(worker.db, table, { ...release, keepsLeaseLost: true });
+  const release = { ...done, set: sql`status = 'due'`, ...held(keys, again.lease.epoch) };
+  await settle(worker.db, table, { ...release, keepsLeaseLost: sql`true` });
   assert.equal(await marks(), 10n);
   const last = await claim<{ id: number }>(worker, table, due);
-  await settle(worker.db, table, { ...done, keys, epoch: last.lease.epoch });
+  await settle(worker.db, table, { ...done, ...held(keys, last.lease.epoch) });
   assert.equal(await marks(), 0n);
 });
 
@@ -129,4 +149,34 @@ test('a live lease is not reaped', async () => {
     returning: sql`t.id`,
   });
   assert.deepEqual(reaped, []);
+});
+
+/** Runs every statement, and keeps the plan that it has. */
+function explaining(plans: string[]): Queryable {
+  return {
+    async query<Row>(statement: Sql) {
+      const plan = await database.db.query<{ 'QUERY PLAN': string }>(sql`EXPLAIN ${statement}`);
+      plans.push(plan.map((line) => line['QUERY PLAN']).join('\n'));
+      return database.db.query<Row>(statement);
+    },
+  };
+}
+
+test('a claim and a settle look up their rows and never read the whole table, however small its rows', async () => {
+  await database.db.query(sql`INSERT INTO public.work (id) SELECT generate_series(101, 20000)`);
+  await database.db.query(sql`VACUUM ANALYZE public.work`);
+  const plans: string[] = [];
+  const worker: Worker = { ...createTestWorker(database.db), db: explaining(plans) };
+  for (const was of [undefined, sql`, t.status AS was_status`]) {
+    const options = {
+      ...due,
+      limit: 1000,
+      ...(was === undefined ? {} : { was, returning: sql`t.id, was_status` }),
+    };
+    const { lease, rows } = await claim<{ id: number }>(worker, table, options);
+    const keys = rows.map(({ id }) => id);
+    assert.equal((await settle(worker.db, table, { ...done, ...held(keys, lease.epoch) })).length, 1000);
+  }
+  assert.equal(plans.length, 4);
+  for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on work/);
 });

@@ -2,6 +2,7 @@ import { trace } from '@opentelemetry/api';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Queryable } from './database.ts';
+import { rowsOf } from './rows-of.ts';
 import { sql, type Sql } from './sql.ts';
 import { withSpan } from '../telemetry/tracing.ts';
 
@@ -46,6 +47,8 @@ export type ClaimOptions = Readonly<{
   orderBy: Sql;
   limit: number;
   leaseMs: number;
+  /** Columns of the row as it was before the claim, with leading commas; the rest reads them from `picked`. */
+  was?: Sql;
   /** What starting an attempt changes. May read `epoch.value`. */
   set: Sql;
   /** Columns of the claimed row as the slice's row type has them. */
@@ -56,6 +59,11 @@ export type ClaimOptions = Readonly<{
   rowOrder?: Sql;
 }>;
 
+/**
+ * The picked rows are updated by their keys, handed on as an array: the planner does not know how many there are,
+ * expects a few, and looks each of them up. Where it expects a thousand it reads the whole of a table of small
+ * rows instead, for every batch.
+ */
 export async function claim<Row>(
   worker: Worker,
   { slice, table, key }: WorkTable,
@@ -67,7 +75,7 @@ export async function claim<Row>(
     WITH epoch AS MATERIALIZED (
       SELECT nextval('platform.lease_epochs') AS value
     ), picked AS MATERIALIZED (
-      SELECT t.${key} AS key FROM ${table} t
+      SELECT t.${key} AS key${options.was ?? sql``} FROM ${table} t
       WHERE ${options.where}
       ORDER BY ${options.orderBy}
       LIMIT ${options.limit}
@@ -78,8 +86,10 @@ export async function claim<Row>(
           lease_owner = ${worker.owner},
           lease_until = clock_timestamp() + ${options.leaseMs} * interval '1 millisecond',
           lease_epoch = epoch.value
-      FROM picked, epoch
-      WHERE t.${key} = picked.key AND t.lease_epoch < epoch.value
+      FROM epoch, unnest(ARRAY(SELECT picked.key FROM picked)) AS keys (key)${
+        options.was === undefined ? sql`` : sql` JOIN picked ON picked.key = keys.key`
+      }
+      WHERE t.${key} = keys.key AND t.lease_epoch < epoch.value
       RETURNING ${options.returning}, epoch.value AS claim_epoch
     )${options.also ?? sql``}
     SELECT * FROM claimed ORDER BY ${options.rowOrder ?? sql`claim_epoch`}`;
@@ -95,17 +105,27 @@ export async function claim<Row>(
 }
 
 export type SettleOptions = Readonly<{
-  keys: readonly unknown[];
-  epoch: bigint;
+  /**
+   * What is settled: a FROM item called `held` with the columns `key` and `epoch`, and whatever else the other
+   * parts read from it. Where one epoch and nothing else is needed, `heldRows` makes it.
+   */
+  held: Sql;
+  count: number;
   /** The statuses that a row of this claim may still have. */
   guard: Sql;
   set: Sql;
   returning: Sql;
   /** Further CTEs over `settled`, each with a leading comma. */
   also?: Sql;
-  /** Whether the mark of a lost worker goes: yes, unless the work was given back unstarted. */
-  keepsLeaseLost?: boolean;
+  /** Whether the mark of a lost worker stays: no, unless the work was given back unstarted. */
+  keepsLeaseLost?: Sql;
 }>;
+
+/** Rows of one claim. */
+export function heldRows({ keyArray }: WorkTable, keys: readonly unknown[], epoch: bigint): Sql {
+  const rows = rowsOf(sql`keys`, keys, [[sql`key`, keyArray, (key) => key]]);
+  return sql`(SELECT keys.key, ${epoch}::bigint AS epoch FROM ${rows}) AS held`;
+}
 
 /**
  * Ends attempts, and the lease with them. Rows that did not match are not in the result: the caller asks why (an
@@ -113,26 +133,27 @@ export type SettleOptions = Readonly<{
  *
  * It is written so that the planner goes by the keys. With `key = ANY(…)`, or with a guard that an index can
  * serve, it has been seen to read the whole of another index that holds the key or the status, with everything
- * that earlier batches left in it.
+ * that earlier batches left in it. Where it sees how many keys there are, it reads the whole of a table of small
+ * rows and compares every row of the claim with every key: `rowsOf` hides the number.
  */
 export async function settle<Row>(
   db: Queryable,
-  { slice, table, key, keyArray }: WorkTable,
+  { slice, table, key }: WorkTable,
   options: SettleOptions,
 ): Promise<readonly Row[]> {
   const statement = sql`
     WITH settled AS (
       UPDATE ${table} t
       SET ${options.set}, lease_owner = NULL, lease_until = NULL,
-          lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? false}
-      FROM unnest(${options.keys}::${keyArray}) AS keys (key)
-      WHERE t.${key} = keys.key
-        AND t.lease_epoch = ${options.epoch}
+          lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
+      FROM ${options.held}
+      WHERE t.${key} = held.key
+        AND t.lease_epoch = held.epoch
         AND (${options.guard}) IS TRUE
       RETURNING ${options.returning}
     )${options.also ?? sql``}
     SELECT * FROM settled`;
-  return withSpan(tracer, 'settle', { slice, items: options.keys.length }, () => db.query<Row>(statement));
+  return withSpan(tracer, 'settle', { slice, items: options.count }, () => db.query<Row>(statement));
 }
 
 /** Prolongs leases; the keys that are still held come back, the others are lost and must be let go. */
