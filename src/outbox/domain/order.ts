@@ -84,8 +84,12 @@ export type OrderState = Readonly<{
 /** How an attempt is written down. */
 export type Settlement =
   | Readonly<{ to: 'sent'; answer: Answer; isConflict: boolean }>
+  /** The ledger says that it has happened: nothing was sent again. */
+  | Readonly<{ to: 'known' }>
   | Readonly<{ to: 'failed'; error: string; inDoubt: boolean; delayMs: number; costsRetry: boolean }>
   | Readonly<{ to: 'dead'; error: string; inDoubt: boolean }>
+  /** Dead without a byte having left in this attempt. */
+  | Readonly<{ to: 'unsendable'; error: string }>
   | Readonly<{ to: 'released'; reason: string; delayMs: number }>;
 
 /** May it be sent again although an earlier attempt may have had its effect? */
@@ -111,7 +115,7 @@ export function decideSettlement(
     case 'sent':
       return { to: 'sent', answer: outcome.answer, isConflict: outcome.isConflict };
     case 'refused':
-      return { to: 'dead', error: errorText(outcome.code, outcome.detail), inDoubt: order.inDoubt };
+      return die(outcome, order.inDoubt);
     case 'released':
       return { to: 'released', reason: outcome.reason, delayMs: outcome.retryAfterMs ?? 0 };
     case 'limited':
@@ -121,8 +125,27 @@ export function decideSettlement(
     case 'unknown':
       return isSafeToResend(order, policy)
         ? decideFailed(order, { ...outcome, inDoubt: true }, policy, random)
-        : { to: 'dead', error: errorText('UNKNOWN', `${outcome.code}: ${outcome.detail}`), inDoubt: true };
+        : die(outcome, true);
   }
+}
+
+/**
+ * The same for an order that was sent to find out whether a destination works again: a failure is the
+ * destination's, not the order's, and costs it nothing. Doubt is doubt all the same.
+ */
+export function decideProbe(order: OrderState, outcome: SendOutcome, policy: SendPolicy): Settlement {
+  const isFailure = outcome.end === 'failed' || outcome.end === 'unknown';
+  const isRefusedByAll = outcome.end === 'refused' && outcome.code === 'UNAUTHORIZED';
+  if (!isFailure && !isRefusedByAll) return decideSettlement(order, outcome, policy);
+  if (outcome.end === 'unknown' && !isSafeToResend(order, policy)) return die(outcome, true);
+  const inDoubt = order.inDoubt || outcome.end === 'unknown';
+  return {
+    to: 'failed',
+    error: errorText(outcome.code, outcome.detail),
+    inDoubt,
+    delayMs: 0,
+    costsRetry: false,
+  };
 }
 
 type Failure = Readonly<{
@@ -138,9 +161,9 @@ function decideFailed(
   policy: SendPolicy,
   random: () => number,
 ): Settlement {
-  const error = errorText(failure.code, failure.detail);
   const { inDoubt } = failure;
-  if (order.retryCount >= policy.retryMax) return { to: 'dead', error, inDoubt };
+  if (order.retryCount >= policy.retryMax) return die(failure, inDoubt);
+  const error = errorText(failure.code, failure.detail);
   const delayMs = delayOf(order.retryCount + 1, failure.retryAfterMs, policy, random);
   return { to: 'failed', error, inDoubt, delayMs, costsRetry: true };
 }
@@ -152,11 +175,21 @@ function decideLimited(
   policy: SendPolicy,
   random: () => number,
 ): Settlement {
-  const error = errorText('RATE_LIMITED', detail);
   const { inDoubt } = order;
-  if ((order.ageMs ?? 0) >= policy.maxAgeMs) return { to: 'dead', error, inDoubt };
+  if ((order.ageMs ?? 0) >= policy.maxAgeMs) return die({ code: 'RATE_LIMITED', detail }, inDoubt);
+  const error = errorText('RATE_LIMITED', detail);
   const delayMs = delayOf(1, retryAfterMs, policy, random);
   return { to: 'failed', error, inDoubt, delayMs, costsRetry: false };
+}
+
+/** Whoever reads UNKNOWN has to look outside: the effect may be there. All other codes say that it is not. */
+function die({ code, detail }: Readonly<{ code: ErrorCode; detail: string }>, inDoubt: boolean): Settlement {
+  const isTold = !inDoubt || code === 'UNKNOWN';
+  return {
+    to: 'dead',
+    error: isTold ? errorText(code, detail) : errorText('UNKNOWN', `${code}: ${detail}`),
+    inDoubt,
+  };
 }
 
 /** A destination that names a time is not asked earlier, and all who were told the same time do not come at once. */

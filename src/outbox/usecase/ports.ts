@@ -52,6 +52,7 @@ export type Destination = Readonly<{
 
 export type ClaimedOrder = OutgoingOrder &
   Readonly<{
+    destination: string;
     lease: Lease;
     retryCount: number;
     /** By the database's clock at the claim. */

@@ -1,0 +1,63 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { remainingMs } from '../../kernel/lease.ts';
+import type { Attempt, DeliveryStore, SettledAttempt } from './ports.ts';
+
+/**
+ * Settles what has ended, as many as there are at once: while one batch is written, the next one gathers. So the
+ * more there is to do, the larger the batches, and a single order waits for nobody.
+ */
+export type SettleQueue = Readonly<{
+  /** Resolves when it is written; rejects when it could not be before its lease was over. */
+  settle(attempt: Attempt): Promise<SettledAttempt>;
+}>;
+
+type Waiting = Readonly<{
+  attempt: Attempt;
+  resolve: (settled: SettledAttempt) => void;
+  reject: (error: unknown) => void;
+}>;
+
+const maxBatch = 500;
+
+export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQueue {
+  const waiting: Waiting[] = [];
+  let isWriting = false;
+
+  const writeAll = async (): Promise<void> => {
+    isWriting = true;
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, maxBatch);
+      try {
+        const settled = await store.settle(
+          batch.map(({ attempt }) => attempt),
+          withinTheLeases(batch, clock),
+        );
+        const byId = new Map(settled.map((one) => [one.id, one]));
+        for (const { attempt, resolve } of batch)
+          resolve(byId.get(attempt.order.id) ?? { id: attempt.order.id, status: null });
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    isWriting = false;
+  };
+
+  return {
+    settle(attempt) {
+      return new Promise((resolve, reject) => {
+        waiting.push({ attempt, resolve, reject });
+        // What ends in the same moment is written together.
+        if (!isWriting) {
+          isWriting = true;
+          setImmediate(() => void writeAll());
+        }
+      });
+    },
+  };
+}
+
+/** Until the last of their leases is over it is worth trying; after that they are the reaper's. */
+function withinTheLeases(batch: readonly Waiting[], clock: Clock): AbortSignal {
+  const longest = Math.max(...batch.map(({ attempt }) => remainingMs(attempt.order.lease, clock)));
+  return AbortSignal.timeout(Math.max(1, Math.ceil(longest)));
+}
