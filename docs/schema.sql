@@ -128,6 +128,21 @@ TABLE dlq.topic_counts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum
     minute timestamp with time zone NOT NULL DEFAULT date_trunc('minute'::text, clock_timestamp())
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE outbox.destination_state WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100)
+    destination text NOT NULL
+    version bigint NOT NULL DEFAULT 0
+    rate double precision
+    peak double precision
+    cut_at timestamp with time zone
+    hold_until timestamp with time zone
+    window_at timestamp with time zone
+    window_taken integer
+    opened_at timestamp with time zone
+    open_reason text
+    probe_interval_ms integer
+    next_probe_at timestamp with time zone
+    last_probe_id bigint
+    updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE outbox.idempo_ledger WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000)
     idempotency_key text NOT NULL
     request_digest text NOT NULL
@@ -140,6 +155,19 @@ TABLE outbox.idempo_ledger WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0
     outside_id text
     created_at timestamp with time zone NOT NULL DEFAULT now()
     updated_at timestamp with time zone NOT NULL DEFAULT now()
+TABLE outbox.idempo_ledger_archive
+    idempotency_key text NOT NULL
+    request_digest text NOT NULL
+    result_digest text
+    expires_at timestamp with time zone NOT NULL
+    outbox_id bigint NOT NULL
+    status text NOT NULL
+    http_status integer NOT NULL
+    response_payload json NOT NULL
+    outside_id text
+    created_at timestamp with time zone NOT NULL
+    updated_at timestamp with time zone NOT NULL
+    archived_at timestamp with time zone NOT NULL
 TABLE outbox.outbox_audit
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     outbox_id bigint NOT NULL
@@ -180,6 +208,33 @@ TABLE outbox.outbox_orders WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+TABLE outbox.outbox_orders_archive
+    id bigint NOT NULL
+    idempotency_key text NOT NULL
+    request_json jsonb NOT NULL
+    request_digest text NOT NULL
+    status text NOT NULL
+    retry_count integer NOT NULL
+    next_attempt_at timestamp with time zone NOT NULL
+    last_error text
+    created_at timestamp with time zone NOT NULL
+    updated_at timestamp with time zone NOT NULL
+    destination text NOT NULL
+    ordering_key text
+    ordering_seq bigint
+    held boolean NOT NULL
+    trace_id text
+    traceparent text
+    first_sent_at timestamp with time zone
+    in_doubt boolean NOT NULL
+    response jsonb
+    resolution text
+    supersedes_id bigint
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL
+    lease_lost boolean NOT NULL
+    archived_at timestamp with time zone NOT NULL
 TABLE platform.idle_workers
     channel text NOT NULL
     worker text NOT NULL
@@ -221,8 +276,15 @@ CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
+CONSTRAINT outbox.destination_state destination_state_check CHECK ((num_nulls(rate, peak, cut_at, window_at, window_taken) = ANY (ARRAY[0, 5])))
+CONSTRAINT outbox.destination_state destination_state_check1 CHECK (((rate >= (1)::double precision) AND (rate <= peak)))
+CONSTRAINT outbox.destination_state destination_state_check2 CHECK (((hold_until IS NULL) OR (rate IS NOT NULL)))
+CONSTRAINT outbox.destination_state destination_state_check3 CHECK ((num_nulls(opened_at, open_reason, probe_interval_ms, next_probe_at) = ANY (ARRAY[0, 4])))
+CONSTRAINT outbox.destination_state destination_state_check4 CHECK (((last_probe_id IS NULL) OR (opened_at IS NOT NULL)))
+CONSTRAINT outbox.destination_state destination_state_pkey PRIMARY KEY (destination)
 CONSTRAINT outbox.idempo_ledger idempo_ledger_pkey PRIMARY KEY (idempotency_key)
 CONSTRAINT outbox.idempo_ledger idempo_ledger_status_check CHECK ((status = ANY (ARRAY['accepted'::text, 'succeeded'::text, 'failed'::text])))
+CONSTRAINT outbox.idempo_ledger_archive idempo_ledger_archive_pkey PRIMARY KEY (outbox_id)
 CONSTRAINT outbox.outbox_audit outbox_audit_pkey PRIMARY KEY (outbox_id, id, at)
 CONSTRAINT outbox.outbox_orders outbox_orders_check CHECK (((ordering_key IS NULL) = (ordering_seq IS NULL)))
 CONSTRAINT outbox.outbox_orders outbox_orders_check1 CHECK (((resolution IS NULL) OR (status = 'dead'::text)))
@@ -232,6 +294,7 @@ CONSTRAINT outbox.outbox_orders outbox_orders_resolution_check CHECK ((resolutio
 CONSTRAINT outbox.outbox_orders outbox_orders_retry_count_check CHECK ((retry_count >= 0))
 CONSTRAINT outbox.outbox_orders outbox_orders_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'dead'::text])))
 CONSTRAINT outbox.outbox_orders outbox_orders_supersedes_id_key UNIQUE (supersedes_id)
+CONSTRAINT outbox.outbox_orders_archive outbox_orders_archive_pkey PRIMARY KEY (id)
 CONSTRAINT platform.idle_workers idle_workers_pkey PRIMARY KEY (channel, worker)
 CONSTRAINT platform.leases leases_pkey PRIMARY KEY (name)
 CONSTRAINT platform.migrations migrations_pkey PRIMARY KEY (slice, number)
@@ -252,20 +315,29 @@ CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING b
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
+CREATE UNIQUE INDEX destination_state_pkey ON outbox.destination_state USING btree (destination)
 CREATE UNIQUE INDEX idempo_ledger_pkey ON outbox.idempo_ledger USING btree (idempotency_key)
 CREATE INDEX idx_idempo_ledger_expires_at ON outbox.idempo_ledger USING btree (expires_at) WHERE (expires_at < 'infinity'::timestamp with time zone)
+CREATE UNIQUE INDEX idempo_ledger_archive_pkey ON outbox.idempo_ledger_archive USING btree (outbox_id)
+CREATE INDEX idx_idempo_ledger_archive_key ON outbox.idempo_ledger_archive USING btree (idempotency_key)
 CREATE UNIQUE INDEX outbox_audit_pkey ON ONLY outbox.outbox_audit USING btree (outbox_id, id, at)
 CREATE INDEX idx_outbox_orders_claim ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NULL) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
 CREATE INDEX idx_outbox_orders_claim_keyed ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NOT NULL) AND (NOT held) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
-CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders USING btree (created_at)
-CREATE INDEX idx_outbox_orders_dead ON outbox.outbox_orders USING btree (id) WHERE (status = 'dead'::text)
+CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders USING btree (created_at, id)
 CREATE INDEX idx_outbox_orders_destination ON outbox.outbox_orders USING btree (destination, id)
+CREATE INDEX idx_outbox_orders_internal_sent ON outbox.outbox_orders USING btree (updated_at) WHERE ((status = 'sent'::text) AND starts_with(destination, '_'::text))
 CREATE INDEX idx_outbox_orders_key_order ON outbox.outbox_orders USING btree (destination, ordering_key, ordering_seq) WHERE ((ordering_key IS NOT NULL) AND ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'failed'::text])) OR ((status = 'dead'::text) AND (resolution IS NULL))))
 CREATE INDEX idx_outbox_orders_lease_lost ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE (lease_lost AND (status = 'failed'::text))
+CREATE INDEX idx_outbox_orders_status ON outbox.outbox_orders USING btree (status, id) WHERE (status <> 'sent'::text)
 CREATE INDEX idx_outbox_orders_status_next_attempt ON outbox.outbox_orders USING btree (status, next_attempt_at) WHERE (status <> 'sent'::text)
+CREATE INDEX idx_outbox_orders_unresolved ON outbox.outbox_orders USING btree (destination, id) WHERE ((status = 'dead'::text) AND (resolution IS NULL))
 CREATE UNIQUE INDEX outbox_orders_idempotency_key_key ON outbox.outbox_orders USING btree (idempotency_key)
 CREATE UNIQUE INDEX outbox_orders_pkey ON outbox.outbox_orders USING btree (id)
 CREATE UNIQUE INDEX outbox_orders_supersedes_id_key ON outbox.outbox_orders USING btree (supersedes_id)
+CREATE INDEX idx_outbox_orders_archive_archived_at ON outbox.outbox_orders_archive USING btree (archived_at)
+CREATE INDEX idx_outbox_orders_archive_key ON outbox.outbox_orders_archive USING btree (idempotency_key)
+CREATE INDEX idx_outbox_orders_archive_supersedes_id ON outbox.outbox_orders_archive USING btree (supersedes_id) WHERE (supersedes_id IS NOT NULL)
+CREATE UNIQUE INDEX outbox_orders_archive_pkey ON outbox.outbox_orders_archive USING btree (id)
 CREATE UNIQUE INDEX idle_workers_pkey ON platform.idle_workers USING btree (channel, worker)
 CREATE UNIQUE INDEX leases_pkey ON platform.leases USING btree (name)
 CREATE UNIQUE INDEX migrations_pkey ON platform.migrations USING btree (slice, number)
@@ -281,6 +353,98 @@ CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages 
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
 CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.update_updated_at()
+CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    -- Compared by bytes, whatever collation the caller's columns have.
+    v_key          TEXT COLLATE "C" := idempotency_key;
+    v_destination  TEXT COLLATE "C" := destination;
+    v_ordering_key TEXT COLLATE "C" := ordering_key;
+    v_trace_id     TEXT COLLATE "C" := trace_id;
+    v_digest       TEXT COLLATE "C";
+    v_request      JSONB;
+BEGIN
+    outcome := 'refused';
+    IF v_key IS NULL OR v_key !~ '^[!-~]{8,64}$' THEN RETURN; END IF;
+    IF v_destination IS NULL OR v_destination = '' OR left(v_destination, 1) = '_' OR length(v_destination) > 100 THEN
+        RETURN;
+    END IF;
+    IF v_ordering_key = '' OR length(v_ordering_key) > 255 THEN RETURN; END IF;
+    -- A jsonb takes up to six times its text and must stay under 256 MB.
+    IF octet_length(request::text) > 33554432 THEN RETURN; END IF;
+    v_digest := outbox.request_digest(v_destination, v_ordering_key, request);
+    IF v_digest IS NULL THEN RETURN; END IF;
+    -- Stored is the canonical form: numeric would write 0e-16383 with all its zeros.
+    v_request := outbox.canonical_json(request);
+    IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string' THEN
+        v_trace_id := v_request ->> 'trace_id';
+    END IF;
+    IF length(v_trace_id) > 255 THEN RETURN; END IF;
+    SELECT added.id, added.outcome
+    INTO add_order.id, add_order.outcome
+    FROM outbox.insert_order(
+        p_idempotency_key => v_key, p_destination => v_destination, p_request => v_request, p_digest => v_digest,
+        p_ordering_key => v_ordering_key, p_trace_id => v_trace_id, p_traceparent => NULL,
+        p_actor => session_user::text) AS added;
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.adopt_default_audit()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_ahead   TIMESTAMPTZ := date_trunc('month', now()) + interval '3 months';
+    v_first   TIMESTAMPTZ;
+    v_last    TIMESTAMPTZ;
+    v_latest  TIMESTAMPTZ;
+    v_next    TIMESTAMPTZ;
+    v_begin   TIMESTAMPTZ;
+    v_end     TIMESTAMPTZ;
+    v_name    TEXT;
+    v_adopted INT := 0;
+BEGIN
+    LOCK TABLE outbox.outbox_audit IN SHARE UPDATE EXCLUSIVE MODE;
+    -- Nearly always there is nothing to do, and then nobody has to wait.
+    IF NOT EXISTS (SELECT 1 FROM outbox.outbox_audit_default WHERE at < v_ahead) THEN
+        RETURN 0;
+    END IF;
+    LOCK TABLE outbox.outbox_audit IN ACCESS EXCLUSIVE MODE;
+    LOOP
+        SELECT min(at), max(at) FILTER (WHERE at < v_ahead), max(at) INTO v_first, v_last, v_latest
+        FROM outbox.outbox_audit_default;
+        EXIT WHEN v_last IS NULL;
+        SELECT min(p.begins_at) INTO v_next
+        FROM outbox.audit_partitions() p WHERE p.begins_at > v_first AND p.begins_at <= v_last;
+        IF v_next IS NOT NULL THEN
+            SELECT max(at) INTO v_last FROM outbox.outbox_audit_default WHERE at < v_next;
+        END IF;
+        v_begin := date_trunc('month', v_first);
+        v_end := date_trunc('month', v_last) + interval '1 month';
+        v_name := to_char(v_begin, '"outbox_audit_"YYYY_MM')
+            || CASE WHEN v_end > v_begin + interval '1 month' THEN to_char(v_last, '"_to_"YYYY_MM') ELSE '' END;
+
+        ALTER TABLE outbox.outbox_audit DETACH PARTITION outbox.outbox_audit_default;
+        EXECUTE format('ALTER TABLE outbox.outbox_audit_default RENAME TO %I', v_name);
+        EXECUTE format('ALTER TABLE outbox.%I RENAME CONSTRAINT outbox_audit_default_pkey TO %I',
+                       v_name, v_name || '_pkey');
+        CREATE TABLE outbox.outbox_audit_default PARTITION OF outbox.outbox_audit DEFAULT;
+        IF v_latest >= v_end THEN
+            EXECUTE format('WITH apart AS (DELETE FROM outbox.%I WHERE at >= %L RETURNING *) '
+                           'INSERT INTO outbox.outbox_audit_default OVERRIDING SYSTEM VALUE SELECT * FROM apart',
+                           v_name, v_end);
+        END IF;
+        EXECUTE format('ALTER TABLE outbox.outbox_audit ATTACH PARTITION outbox.%I FOR VALUES FROM (%L) TO (%L)',
+                       v_name, v_begin, v_end);
+        v_adopted := v_adopted + 1;
+    END LOOP;
+    RETURN v_adopted;
+END $function$
+
 CREATE OR REPLACE PROCEDURE dlq.archive_old_dlq_messages(IN p_retention_days integer DEFAULT 30, IN p_batch_size integer DEFAULT 1000)
  LANGUAGE plpgsql
 AS $procedure$
@@ -352,6 +516,83 @@ BEGIN
 END;
 $procedure$
 
+CREATE OR REPLACE FUNCTION outbox.audit_partitions(OUT name text, OUT begins_at timestamp with time zone, OUT ends_at timestamp with time zone)
+ RETURNS SETOF record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+    SELECT part.relname, bounds[1]::timestamptz, bounds[2]::timestamptz
+    FROM pg_inherits i
+    JOIN pg_class part ON part.oid = i.inhrelid
+    CROSS JOIN LATERAL regexp_match(
+        pg_get_expr(part.relpartbound, part.oid), '^FOR VALUES FROM \(''(.+)''\) TO \(''(.+)''\)$') AS bounds
+    WHERE i.inhparent = 'outbox.outbox_audit'::regclass AND bounds IS NOT NULL
+$function$
+
+CREATE OR REPLACE FUNCTION outbox.canonical_json(value json)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN outbox.join_pieces(outbox.json_pieces(value), '{}'::text[])
+
+CREATE OR REPLACE FUNCTION outbox.canonical_number(literal text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_sign     TEXT := CASE WHEN left(literal, 1) = '-' THEN '-' ELSE '' END;
+    v_mantissa TEXT := split_part(lower(ltrim(literal, '-')), 'e', 1);
+    v_power    TEXT := split_part(lower(literal), 'e', 2);
+    v_digits   TEXT := replace(v_mantissa, '.', '');
+    v_count    INT;
+    -- The number is 0.digits * 10^point.
+    v_point    INT := length(split_part(v_mantissa, '.', 1)) - length(v_digits);
+BEGIN
+    v_digits := ltrim(v_digits, '0');
+    v_point := v_point + length(v_digits);
+    v_digits := rtrim(v_digits, '0');
+    v_count := length(v_digits);
+    IF v_count = 0 THEN RETURN '0'; END IF;
+    -- No text is long enough to make up for an exponent of more than nine digits.
+    IF v_count > 17 OR length(ltrim(v_power, '+-0')) > 9 THEN RETURN NULL; END IF;
+    IF v_power <> '' THEN v_point := v_point + v_power::int; END IF;
+    IF v_point NOT BETWEEN -323 AND 309 THEN RETURN NULL; END IF;
+    IF v_point IN (-323, 309)
+       AND (v_digits || 'e' || v_point - v_count)::numeric NOT BETWEEN 5e-324 AND 1.7976931348623157e308
+    THEN
+        RETURN NULL;
+    END IF;
+    -- No two numbers of up to 15 digits are the same double, unless it is subnormal.
+    IF (v_count > 15 OR v_point < -306) AND NOT outbox.is_shortest(v_digits, v_point - v_count) THEN
+        RETURN NULL;
+    END IF;
+    RETURN v_sign || CASE
+        WHEN v_point NOT BETWEEN -5 AND 21 THEN
+            left(v_digits, 1) || CASE WHEN v_count > 1 THEN '.' ELSE '' END || substr(v_digits, 2)
+            || 'e' || CASE WHEN v_point > 0 THEN '+' ELSE '' END || v_point - 1
+        WHEN v_point <= 0 THEN '0.' || repeat('0', -v_point) || v_digits
+        WHEN v_point < v_count THEN left(v_digits, v_point) || '.' || substr(v_digits, v_point + 1)
+        ELSE rpad(v_digits, v_point, '0')
+    END;
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.canonical_string(inside text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_quoted TEXT := '"' || replace(replace(inside, E'\x05', E'\\"'), E'\x04', E'\\\\') || '"';
+BEGIN
+    IF NOT pg_input_is_valid(v_quoted, 'jsonb') THEN RETURN NULL; END IF;
+    RETURN to_json(v_quoted::json #>> '{}');
+END $function$
+
 CREATE OR REPLACE FUNCTION dlq.compact_topic_counts()
  RETURNS void
  LANGUAGE sql
@@ -420,6 +661,23 @@ BEGIN
 END;
 $function$
 
+CREATE OR REPLACE FUNCTION outbox.drop_old_audit(p_keep interval)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_names TEXT[] := ARRAY(SELECT p.name FROM outbox.audit_partitions() p WHERE p.ends_at <= now() - p_keep);
+    v_name  TEXT;
+BEGIN
+    -- This locks the whole before its part, as everybody does. Somebody else may have dropped it by now.
+    FOREACH v_name IN ARRAY v_names LOOP
+        EXECUTE format('DROP TABLE IF EXISTS outbox.%I', v_name);
+    END LOOP;
+    RETURN cardinality(v_names);
+END $function$
+
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record
  LANGUAGE plpgsql
@@ -484,6 +742,201 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.is_shortest(digits text, exponent integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET extra_float_digits TO '1'
+AS $function$
+DECLARE
+    v_double  FLOAT8 := (digits || 'e' || exponent)::float8;
+    v_integer BIGINT := digits;
+    v_bits    BIGINT;
+    v_exact   NUMERIC;
+    v_other   BIGINT;
+BEGIN
+    -- PostgreSQL's own shortest form differs in one thing: it never is a number halfway between two doubles, and
+    -- ECMAScript's may be. Below 2^53 such numbers have 17 digits or more, and where 17, the double itself has 16.
+    IF v_double < 9007199254740992 THEN
+        RETURN btrim(replace(split_part(v_double::text, 'e', 1), '.', ''), '0') = digits;
+    END IF;
+    v_bits := ('x' || encode(float8send(v_double), 'hex'))::bit(64)::bigint;
+    v_exact := ((v_bits & 4503599627370495) + 4503599627370496) * power(2::numeric, (v_bits >> 52) - 1075);
+    -- The neighbours with a digit less, then those with as many.
+    FOREACH v_other IN ARRAY
+        ARRAY[v_integer / 10 * 10, v_integer / 10 * 10 + 10, v_integer - 1, v_integer + 1]
+    LOOP
+        CONTINUE WHEN (v_other || 'e' || exponent)::numeric > 1.7976931348623157e308;
+        CONTINUE WHEN (v_other || 'e' || exponent)::float8 <> v_double;
+        IF v_other % 10 = 0
+           OR abs((v_other || 'e' || exponent)::numeric - v_exact) < abs((digits || 'e' || exponent)::numeric - v_exact)
+        THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    RETURN true;
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.join_pieces(pieces text[], without text[])
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_pieces  TEXT[] := pieces;
+    v_piece   TEXT;
+    v_at      INT := 0;
+    v_depth   INT := 0;
+    -- By depth: where the open object or array begins, and the last member of it so far, or 0.
+    v_opened  INT[];
+    v_member  INT[];
+    -- By member: the place of its object, of its key, and behind its value.
+    v_owners  INT[] := '{}';
+    v_keys    TEXT[] := '{}';
+    v_starts  INT[] := '{}';
+    v_stops   INT[] := '{}';
+    -- By piece: which one follows it, where that is not simply the next.
+    v_next    INT[] := array_fill(NULL::int, ARRAY[cardinality(pieces)]);
+    v_owner   INT := 0;
+    v_key     TEXT;
+    v_last    INT;
+    v_end     INT;
+    v_joined  TEXT[] := '{}';
+    v_row     RECORD;
+BEGIN
+    FOREACH v_piece IN ARRAY pieces LOOP
+        v_at := v_at + 1;
+        CONTINUE WHEN v_at = 1;
+        CASE left(v_piece, 1)
+        WHEN '{', '[' THEN
+            v_depth := v_depth + 1;
+            IF v_depth > 512 THEN RETURN NULL; END IF;
+            v_opened[v_depth] := v_at;
+            v_member[v_depth] := 0;
+        WHEN '"' THEN
+            IF v_member[v_depth] > 0 THEN v_stops[v_member[v_depth]] := v_at; END IF;
+            v_keys := v_keys || split_part(v_piece, E'\x03', 1);
+            v_owners := v_owners || v_opened[v_depth];
+            v_starts := v_starts || v_at;
+            v_member[v_depth] := cardinality(v_keys);
+        ELSE
+            IF v_member[v_depth] > 0 THEN v_stops[v_member[v_depth]] := v_at; END IF;
+            v_depth := v_depth - 1;
+        END CASE;
+    END LOOP;
+
+    FOR v_row IN
+        SELECT owner, key, start, stop
+        FROM unnest(v_owners, v_keys, v_starts, v_stops) AS members (owner, key, start, stop)
+        ORDER BY owner, outbox.utf16_order(
+            CASE WHEN strpos(key, E'\\') = 0 THEN substr(key, 2, length(key) - 2) ELSE key::json #>> '{}' END
+        ) COLLATE "C"
+    LOOP
+        IF v_row.key = '"__proto__"' OR (v_row.owner = v_owner AND v_row.key = v_key) THEN RETURN NULL; END IF;
+        IF v_row.owner <> v_owner THEN
+            IF v_owner > 0 THEN v_next[v_last] := v_end; END IF;
+            v_owner := v_row.owner;
+            v_last := v_row.owner;
+            v_end := 0;
+        END IF;
+        v_key := v_row.key;
+        v_end := greatest(v_end, v_row.stop);
+        CONTINUE WHEN v_owner = 2 AND v_key = ANY (without);
+        IF v_last <> v_owner THEN v_pieces[v_row.start] := ',' || v_pieces[v_row.start]; END IF;
+        v_next[v_last] := v_row.start;
+        v_last := v_row.stop - 1;
+    END LOOP;
+    IF v_owner > 0 THEN v_next[v_last] := v_end; END IF;
+
+    v_at := 1;
+    WHILE v_at <= cardinality(pieces) LOOP
+        v_joined := v_joined || v_pieces[v_at];
+        v_at := coalesce(v_next[v_at], v_at + 1);
+    END LOOP;
+    RETURN replace(array_to_string(v_joined, ''), E'\x03', '');
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.json_pieces(value json)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_structure TEXT;
+    v_strings   TEXT[];
+BEGIN
+    -- Once escaped quotes are out of the way, every second part between quotes is the inside of a string.
+    SELECT string_agg(part, E'\x02' ORDER BY n) FILTER (WHERE n % 2 = 1),
+           array_agg(
+               CASE
+                   WHEN part ~ E'[\\\\\x04\x05]' COLLATE "C" THEN outbox.canonical_string(part)
+                   ELSE '"' || part || '"'
+               END ORDER BY n) FILTER (WHERE n % 2 = 0)
+    INTO v_structure, v_strings
+    FROM string_to_table(replace(replace(value::text, E'\\\\', E'\x04'), E'\\"', E'\x05'), '"')
+         WITH ORDINALITY AS parts (part, n);
+    IF array_position(v_strings, NULL) IS NOT NULL THEN RETURN NULL; END IF;
+
+    v_structure := translate(v_structure, E' \t\n\r', '');
+    -- Whatever else is a number is canonical as it stands: up to 15 digits, no exponent, no zeros at the end.
+    IF v_structure ~ '[0-9][eE]|-0|[0-9.]{16}|[.]000000|[.][0-9]*0(?:[^0-9]|$)' COLLATE "C" THEN
+        SELECT CASE WHEN bool_and(canonical IS NOT NULL) THEN string_agg(canonical, '' ORDER BY n) END
+        INTO v_structure
+        FROM (
+            SELECT n,
+                   CASE
+                       WHEN atom[1] ~ '^[-0-9]' COLLATE "C" THEN outbox.canonical_number(atom[1])
+                       ELSE atom[1]
+                   END AS canonical
+            FROM regexp_matches(v_structure, '-?[0-9][-+.0-9eE]*|[^-0-9]+' COLLATE "C", 'g')
+                 WITH ORDINALITY AS atoms (atom, n)
+        ) AS atoms;
+        IF v_structure IS NULL THEN RETURN NULL; END IF;
+    END IF;
+
+    v_structure := replace(replace(v_structure, E'\x02:', E'\x01\x02\x03:'), E',\x01', E'\x01');
+    v_structure := replace(replace(v_structure, '{', E'\x01{'), '}', E'\x01}');
+    v_structure := replace(replace(v_structure, '[', E'\x01['), ']', E'\x01]');
+    SELECT string_agg(piece || coalesce(string, ''), '' ORDER BY n)
+    INTO v_structure
+    FROM ROWS FROM (string_to_table(v_structure, E'\x02'), unnest(v_strings)) WITH ORDINALITY
+         AS filled (piece, string, n);
+    RETURN string_to_array(v_structure, E'\x01');
+END $function$
+
+CREATE OR REPLACE FUNCTION outbox.make_audit_months()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_begin TIMESTAMPTZ;
+    v_name  TEXT;
+    v_made  INT := 0;
+BEGIN
+    -- One at a time changes the partitions, in however many replicas; those who write and read do not notice.
+    LOCK TABLE outbox.outbox_audit IN SHARE UPDATE EXCLUSIVE MODE;
+    FOR v_begin IN
+        SELECT date_trunc('month', now()) + ahead * interval '1 month' FROM generate_series(0, 2) AS ahead
+    LOOP
+        CONTINUE WHEN EXISTS (
+            SELECT 1 FROM outbox.audit_partitions() p WHERE v_begin >= p.begins_at AND v_begin < p.ends_at);
+        IF v_begin < clock_timestamp() + interval '1 hour' THEN
+            LOCK TABLE outbox.outbox_audit IN ACCESS EXCLUSIVE MODE;
+        END IF;
+        v_name := to_char(v_begin, '"outbox_audit_"YYYY_MM');
+        EXECUTE format('CREATE TABLE outbox.%I (LIKE outbox.outbox_audit INCLUDING DEFAULTS)', v_name);
+        EXECUTE format('ALTER TABLE outbox.outbox_audit ATTACH PARTITION outbox.%I FOR VALUES FROM (%L) TO (%L)',
+                       v_name, v_begin, v_begin + interval '1 month');
+        v_made := v_made + 1;
+    END LOOP;
+    RETURN v_made;
 END $function$
 
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)
@@ -565,6 +1018,12 @@ BEGIN
     RAISE EXCEPTION 'the audit of the outbox is append-only' USING ERRCODE = 'insufficient_privilege';
 END $function$
 
+CREATE OR REPLACE FUNCTION outbox.request_digest(destination text, ordering_key text, request json)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (json_typeof(request) = 'object'::text) THEN ('sha256:'::text || encode(sha256(convert_to((((((('{"destination":'::text || to_json(destination)) || ',"ordering_key":'::text) || COALESCE((to_json(ordering_key))::text, 'null'::text)) || ',"request":'::text) || outbox.join_pieces(outbox.json_pieces(request), ARRAY['"trace_id"'::text, '"idempotency_key"'::text])) || '}'::text), 'UTF8'::name)), 'hex'::text)) ELSE NULL::text END
+
 CREATE OR REPLACE FUNCTION dlq.update_updated_at()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -574,4 +1033,10 @@ BEGIN
     RETURN NEW;
 END;
 $function$
+
+CREATE OR REPLACE FUNCTION outbox.utf16_order(key text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN CASE WHEN (octet_length(key) = length(key)) THEN key ELSE regexp_replace(regexp_replace(key, ('([-￿])'::text COLLATE "C"), '\1'::text, 'g'::text), ('([𐀀-􏿿])'::text COLLATE "C"), '\1'::text, 'g'::text) END
 

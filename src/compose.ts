@@ -10,7 +10,7 @@ import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
-import { outboxMigrations } from './outbox/index.ts';
+import { createOutbox, outboxMigrations } from './outbox/index.ts';
 import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from './platform/broker/local/local-broker.ts';
 import type { Broker } from './platform/broker/port.ts';
@@ -120,6 +120,16 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
       maxBytesInFlight: config.kafka.fetchMaxBytesInFlight,
     },
   });
+  const outbox = createOutbox({
+    db,
+    worker,
+    broker,
+    wake,
+    clock: systemClock,
+    logger,
+    metrics,
+    options: { ...config.outbox, internalDestinations: [] },
+  });
   const http = createHttpServer({
     host: config.server.host,
     port: config.server.port,
@@ -129,16 +139,21 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     metrics,
     limits: { bodyBytes: config.server.bodyLimitBytes },
     isOutage,
-    checks: [databaseCheck(db), ...dlq.checks],
+    checks: [databaseCheck(db), ...dlq.checks, ...outbox.checks],
   });
 
   const runs = (role: Config['roles'][number]): boolean => config.roles.includes(role);
-  if (runs('api')) http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
+  if (runs('api')) {
+    http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
+    http.addRoutes('outbox', (app) => outbox.addRoutes(app));
+  }
   const services: readonly Service[] = [
     wake,
     replica,
-    ...(runs('api') || runs('workers') ? [dlq.reaper] : []),
-    ...(runs('workers') ? [...dlq.maintenance, housekeeping(db, logger)] : []),
+    ...(runs('api') || runs('workers') ? [dlq.reaper, outbox.reaper] : []),
+    ...(runs('workers')
+      ? [...dlq.maintenance, ...outbox.maintenance, housekeeping(db, logger), ...outbox.delivery]
+      : []),
     ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),
     dlq.retries,
     http,

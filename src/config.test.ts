@@ -1,66 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { parse, stringify } from 'yaml';
-import { loadConfig, type Config } from './config.ts';
-import { ConfigError, type Problem } from './config/config-error.ts';
+import type { Config } from './config.ts';
 import { variableOf } from './config/environment-layer.ts';
 import { readSecret } from './config/secret.ts';
 import { schema } from './config/schema.ts';
 import { isSetting, settingsOf, type Section } from './config/setting.ts';
-
-const scratch = mkdtempSync(join(tmpdir(), 'config-'));
-after(() => rmSync(scratch, { recursive: true }));
-
-/** A new folder with these files. */
-function folderOf(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(scratch, 'case-'));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return folder;
-}
-
-const secretsDirOf = (secrets: Readonly<Record<string, string>>): string =>
-  Object.keys(secrets).length === 0 ? join(scratch, 'no-secrets') : folderOf(secrets);
-
-type Case = Readonly<{
-  files?: Readonly<Record<string, string>>;
-  secrets?: Readonly<Record<string, string>>;
-  env?: NodeJS.ProcessEnv;
-  argv?: Parameters<typeof loadConfig>[0]['argv'];
-}>;
-
-/** Loads `config.yaml` of the files, if there is one, as the base. */
-function load({ files = {}, secrets = {}, env = {}, argv = {} }: Case): Config {
-  const base = 'config.yaml' in files ? { configPath: join(folderOf(files), 'config.yaml') } : {};
-  return loadConfig({ argv: { ...base, ...argv }, env, secretsDir: secretsDirOf(secrets) });
-}
-
-const loadYaml = (text: string, env: NodeJS.ProcessEnv = {}): Config =>
-  load({ files: { 'config.yaml': text }, env });
-
-function errorOf(run: () => Config): ConfigError {
-  let config: Config;
-  try {
-    config = run();
-  } catch (error) {
-    assert(error instanceof ConfigError, inspect(error));
-    return error;
-  }
-  return assert.fail(`the configuration was accepted: ${inspect(config)}`);
-}
-
-const problemsOf = (run: () => Config): readonly Problem[] => errorOf(run).problems;
-
-/** The only problem. */
-function problemOf(run: () => Config): Problem {
-  const [problem, ...more] = problemsOf(run);
-  assert(problem);
-  assert.deepEqual(more, []);
-  return problem;
-}
+import { errorOf, folderOf, load, loadYaml, messageOf, problemOf } from './config/test-config.ts';
 
 function serverOf(config: Config): Extract<Config['database'], { mode: 'server' }> {
   assert(config.database.mode === 'server');
@@ -341,7 +290,7 @@ test('no message repeats a value, whatever key it stands in', () => {
   const marker = 'hunter2';
   const urls = [`${marker}:x@y`, `postgres://u:${marker}#@db`, `postgres://db/x?${marker}=1`];
   const values = [marker, ...urls, [marker], [[marker]], { a: marker }, [{ match: marker }]];
-  const configPath = join(scratch, 'marked.yaml');
+  const configPath = join(folderOf({}), 'marked.yaml');
   for (const [path, value] of [...settingsOf(schema).keys()].flatMap((path) =>
     values.map((each) => [path, each] as const),
   )) {
@@ -386,14 +335,4 @@ const fixture = (name: string): string =>
 
 function packageVersion(): unknown {
   return parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
-}
-
-/** What was said, if anything was wrong. */
-function messageOf(run: () => Config): string {
-  try {
-    return run().warnings.join('\n');
-  } catch (error) {
-    assert(error instanceof ConfigError, inspect(error));
-    return error.message;
-  }
 }

@@ -16,17 +16,19 @@ import { isLoopback } from './config/host-format.ts';
 import { mergeLayers, type Layer } from './config/layer.ts';
 import { resolveDatabase, type DatabaseConfig } from './config/resolve-database.ts';
 import { resolveKafka, type KafkaConfig } from './config/resolve-kafka.ts';
+import { resolveOutbox, type OutboxConfig } from './config/resolve-outbox.ts';
 import { schema, type Settings } from './config/schema.ts';
 import { secretLayer } from './config/secret-layer.ts';
 import { readValues, settingsOf } from './config/setting.ts';
 import { readYamlLayer } from './config/yaml-layer.ts';
 
 /** Frozen throughout. Secrets in it are redacted wherever it is logged. */
-export type Config = Omit<Settings, 'app' | 'database' | 'kafka'> &
+export type Config = Omit<Settings, 'app' | 'database' | 'kafka' | 'outbox'> &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;
     database: DatabaseConfig;
     kafka: KafkaConfig;
+    outbox: OutboxConfig;
     /** Where each value that is not a default came from, by path: `{ "server.port": "--port" }`. */
     sources: Readonly<Record<string, string>>;
     /** What is probably a mistake but does no harm; to be logged at start. */
@@ -48,12 +50,9 @@ export type ConfigOptions = Readonly<{
 export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: ConfigOptions): Config {
   const settings = settingsOf(schema);
   const environment = environmentLayer(env, settings);
-  const layers = [
-    ...readFiles(argv.configPath ?? env['CONFIG_PATH'], environment),
-    secretLayer(secretsDir),
-    environment,
-    optionsLayer(argv),
-  ];
+  const files = [...readFiles(argv.configPath ?? env['CONFIG_PATH'], environment), secretLayer(secretsDir)];
+  const chosen = mergeLayers([...files, environment]);
+  const layers = [...files, environmentLayer(env, settings, chosen), optionsLayer(argv)];
   const given = mergeLayers(layers);
   const problems = layers.flatMap((layer) => layer.problems);
   const warnings = layers.flatMap((layer) => layer.warnings);
@@ -62,11 +61,13 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
   const check = startCheck(given, problems, warnings);
   checkServer(values.server, check);
   checkDlq(values, check);
+  const kafka = resolveKafka(values.kafka, check);
   const config: Config = {
     ...values,
     app: { ...values.app, version: values.app.version ?? packageVersion() },
     database: resolveDatabase(values.database, check),
-    kafka: resolveKafka(values.kafka, check),
+    kafka,
+    outbox: resolveOutbox(values.outbox, kafka, check),
     sources: Object.fromEntries([...given].map(([path, { source }]) => [path, source])),
     warnings,
   };

@@ -31,7 +31,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
-  sdk: ['kernel', 'platform'],
+  // Runs in the processes of others: rules of a slice, but none of its server.
+  sdk: ['kernel', 'platform', ...SLICES.map((slice) => `${slice}/domain`)],
   config: ['kernel'],
   cli: ['config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
@@ -54,6 +55,7 @@ const WITHOUT_IO: ReadonlySet<string> = new Set([
   'node:crypto',
   'node:timers/promises',
   'node:util',
+  'canonicalize',
   'croner',
 ]);
 

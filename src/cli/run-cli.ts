@@ -8,6 +8,7 @@ import { addDoctorCommand } from './doctor/doctor.ts';
 import { withExamples } from './examples.ts';
 import { exitCodeOf, exitCodes, SilentFailure } from './exit-code.ts';
 import { addMigrateCommand } from './migrate.ts';
+import { addOutboxCommand } from './outbox/outbox.ts';
 import { escapeText } from './output/escape-text.ts';
 import { packageVersion } from './package-version.ts';
 import { addServeCommand } from './serve.ts';
@@ -52,6 +53,7 @@ export function createProgram(terminal: Terminal): Command {
     'redrive dev',
     'redrive serve --config config.yaml',
     'redrive dlq list --status DEAD',
+    'redrive outbox list --needs-person',
   );
   program.addHelpText(
     'after',
@@ -62,6 +64,7 @@ export function createProgram(terminal: Terminal): Command {
   addDevCommand(program, terminal);
   program.commandsGroup('Work with it:');
   addDlqCommand(program, terminal);
+  addOutboxCommand(program, terminal);
   program.commandsGroup('Look after it:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);

@@ -4,12 +4,22 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 
 import { environmentLayer, variableOf } from './environment-layer.ts';
+import { wholeNumber } from './format.ts';
+import { entriesOf, mergeLayers } from './layer.ts';
+import { chosenName, mapOf } from './map-format.ts';
 import { schema } from './schema.ts';
-import { settingsOf } from './setting.ts';
+import { settingsOf, withDefault } from './setting.ts';
 
 const settings = settingsOf(schema);
 
 const read = (env: NodeJS.ProcessEnv): ReturnType<typeof environmentLayer> => environmentLayer(env, settings);
+
+/** As after a file that names these destinations. */
+function readAfter(names: readonly string[], env: NodeJS.ProcessEnv): ReturnType<typeof environmentLayer> {
+  const destinations = Object.fromEntries(names.map((name) => [name, { headers: { 'X-Key': 'a' } }]));
+  const entries = entriesOf('outbox.destinations', destinations, () => 'config.yaml');
+  return environmentLayer(env, settings, mergeLayers([{ entries, problems: [], warnings: [] }]));
+}
 
 test('no two keys share a variable', () => {
   const variables = [...settings.keys()].map(variableOf);
@@ -111,4 +121,60 @@ test('any slip behind the section is warned of with the right suggestion', () =>
     ),
     { numRuns: 2000 },
   );
+});
+
+test('keys inside a map that users name have variables, the more exact one last', () => {
+  const { entries, problems, warnings } = readAfter(['broker', 'eu.broker'], {
+    OUTBOX_DESTINATIONS_BROKER_HEADERS_X_KEY: 'b',
+    OUTBOX_DESTINATIONS_BROKER_TLS_CA: '/ca.pem',
+    OUTBOX_DESTINATIONS_BROKER: '{"timeout_ms": 1}',
+    OUTBOX_DESTINATIONS_EU_BROKER_TIMEOUT_MS: '2',
+    OUTBOX_DESTINATIONS_EU_BROKER_CONFLICT: '{"field": "code"}',
+  });
+  assert.deepEqual([problems, warnings], [[], []]);
+  assert.deepEqual(
+    entries.map(({ path, value }) => [path, value]),
+    [
+      ['outbox.destinations.broker', {}],
+      ['outbox.destinations.broker.timeout_ms', 1],
+      ['outbox.destinations.broker.headers.X-Key', 'b'],
+      ['outbox.destinations.broker.tls.ca', '/ca.pem'],
+      ['outbox.destinations["eu.broker"].timeout_ms', 2],
+      ['outbox.destinations["eu.broker"].conflict', {}],
+      ['outbox.destinations["eu.broker"].conflict.field', 'code'],
+    ],
+  );
+});
+
+test('a variable that could mean two keys is a problem, and none is set by it', () => {
+  const env = { OUTBOX_DESTINATIONS_A_STATUS_URL: 'http://a/{key}' };
+  const { entries, problems } = readAfter(['a', 'a_status'], env);
+  assert.deepEqual(entries, []);
+  assert.deepEqual(problems, [
+    {
+      path: 'outbox.destinations.a.status_url',
+      reason: 'has the same variable as outbox.destinations.a_status.url',
+      source: 'OUTBOX_DESTINATIONS_A_STATUS_URL',
+    },
+    {
+      path: 'outbox.destinations.a_status.url',
+      reason: 'has the same variable as outbox.destinations.a.status_url',
+      source: 'OUTBOX_DESTINATIONS_A_STATUS_URL',
+    },
+  ]);
+});
+
+test('a variable of a destination that nobody names is warned of', () => {
+  assert.deepEqual(readAfter(['broker'], { OUTBOX_DESTINATIONS_BROKR_URL: 'x' }).warnings, [
+    'OUTBOX_DESTINATIONS_BROKR_URL is not the name of a key; did you mean OUTBOX_DESTINATIONS_BROKER_URL?',
+  ]);
+});
+
+test('a map at the top of the file has variables for what is in it, too', () => {
+  const ports = { ports: withDefault(mapOf(chosenName('ports'), wholeNumber(1, 9)), {}) };
+  const entries = entriesOf('ports', { main: 1 }, () => 'config.yaml');
+  const given = mergeLayers([{ entries, problems: [], warnings: [] }]);
+  assert.deepEqual(environmentLayer({ PORTS_MAIN: '2' }, settingsOf(ports), given).entries, [
+    { path: 'ports.main', value: 2, source: 'PORTS_MAIN' },
+  ]);
 });

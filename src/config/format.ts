@@ -3,9 +3,12 @@ import { nearest } from './nearest.ts';
 import { Secret } from './secret.ts';
 
 /** What is wrong with a value, and where inside it (`[0].match`; empty for the value itself). */
-type Issue = Readonly<{ at: string; reason: string; suggestion?: string | undefined }>;
+export type Issue = Readonly<{ at: string; reason: string; suggestion?: string | undefined }>;
 
-export type Parsed<T> = Readonly<{ ok: true; value: T }> | Readonly<{ ok: false; issues: readonly Issue[] }>;
+export type Parsed<T> =
+  | Readonly<{ ok: true; value: T }>
+  /** `rest`: what is right nevertheless, so that rules can look at it and all problems are told at once. */
+  | Readonly<{ ok: false; issues: readonly Issue[]; rest?: T }>;
 
 /** Put behind the key's name where a number needs its unit. */
 export type Unit = '' | 'Ms';
@@ -16,7 +19,14 @@ export type Format<T, U extends Unit = ''> = Readonly<{
   parse(value: unknown): Parsed<T>;
   /** What the text of an environment variable or a secret file means, before it is parsed. */
   fromText(text: string): unknown;
+  /** Where the value is a map that merges over the layers, key by key: what stands under its keys. */
+  keys?: KeyFormats;
 }>;
+
+/** Either the user chooses the keys, or they are all known. */
+export type KeyFormats =
+  | Readonly<{ chosen: Format<unknown, Unit> }>
+  | Readonly<{ known: Readonly<Record<string, Format<unknown, Unit>>> }>;
 
 const MAX_TEXT = 4096;
 const MAX_ITEMS = 1000;
@@ -50,6 +60,8 @@ export function text(what = 'text', isValid: (value: string) => boolean = () => 
   };
 }
 
+export const filePath = (): Format<string> => text('the path of a file', (value) => value !== '');
+
 export function secret(): Format<Secret> {
   const plain = text();
   return {
@@ -57,7 +69,7 @@ export function secret(): Format<Secret> {
     fromText: asIs,
     parse(value) {
       const parsed = plain.parse(value);
-      return parsed.ok ? accept(new Secret(parsed.value)) : parsed;
+      return parsed.ok ? accept(new Secret(parsed.value)) : { ok: false, issues: parsed.issues };
     },
   };
 }
@@ -81,6 +93,19 @@ export function wholeNumber(min: number, max: number): Format<number> {
       return Number.isInteger(value) && value >= min && value <= max
         ? accept(value)
         : reject(`must be ${what}`);
+    },
+  };
+}
+
+/** A number that may have decimals. */
+export function decimal(min: number, max: number): Format<number> {
+  const what = `a number from ${min} to ${max}`;
+  return {
+    unit: '',
+    fromText: (value) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value),
+    parse(value) {
+      if (typeof value !== 'number') return reject(`must be ${what}, not ${kindOf(value)}`);
+      return value >= min && value <= max ? accept(value) : reject(`must be ${what}`);
     },
   };
 }
@@ -149,40 +174,16 @@ function listFromText(value: string): unknown {
     const items = value.split(',').map((item) => item.trim());
     return items.filter((item) => item !== '');
   }
+  return jsonFromText(value);
+}
+
+/** What is no JSON stays as it is, for the format to refuse. */
+export function jsonFromText(value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
     return value;
   }
-}
-
-/** A map whose keys are all known and all required. */
-export function record<T extends Readonly<Record<string, unknown>>>(fields: {
-  readonly [K in keyof T]: Format<T[K]>;
-}): Format<Readonly<T>> {
-  const known = Object.keys(fields);
-  return {
-    unit: '',
-    fromText: asIs,
-    parse(value) {
-      if (!isMap(value)) return reject(`must be a map of ${known.join(' and ')}, not ${kindOf(value)}`);
-      const issues: Issue[] = Object.keys(value)
-        .filter((key) => !known.includes(key))
-        .map((key) => ({
-          at: `.${printable(key)}`,
-          reason: 'unknown key',
-          suggestion: anyOf(nearest(key, known)),
-        }));
-      const result: Record<string, unknown> = {};
-      for (const [key, format] of Object.entries<Format<unknown>>(fields)) {
-        const field = Object.hasOwn(value, key) ? value[key] : null;
-        const parsed = field === null ? reject('is missing') : format.parse(field);
-        if (parsed.ok) result[key] = parsed.value;
-        else issues.push(...parsed.issues.map((issue) => ({ ...issue, at: `.${key}${issue.at}` })));
-      }
-      return issues.length > 0 ? { ok: false, issues } : accept(result as T);
-    },
-  };
 }
 
 /** The same format with one more demand on the value: `reasonAgainst` says what is wrong, if anything. */
@@ -211,7 +212,8 @@ export const anyOf = (words: readonly string[]): string | undefined =>
 export const printable = (key: string): string =>
   key.slice(0, 80).replaceAll(/\p{Cc}|\p{Zl}|\p{Zp}/gu, '\uFFFD');
 
-function kindOf(value: unknown): string {
+/** A value by its kind, for the words "must be …, not …". */
+export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'string') return 'text';

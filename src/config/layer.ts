@@ -1,5 +1,6 @@
 import type { Problem } from './config-error.ts';
-import { anyOf } from './format.ts';
+import { anyOf, isMap } from './format.ts';
+import { childPath, isBelow } from './key-path.ts';
 import { nearest } from './nearest.ts';
 import type { AllGiven, Given } from './setting.ts';
 
@@ -13,20 +14,42 @@ export type Layer = Readonly<{
   warnings: readonly string[];
 }>;
 
+/** Nothing that we know is deeper or has more keys; what is and has stays whole, for its format to refuse. */
+const MAX_DEPTH = 8;
+const MAX_KEYS = 1000;
+
+/** The entries of a map that merges key by key: an empty map for each map in it, and every value by its own path. */
+export function entriesOf(
+  path: string,
+  value: unknown,
+  sourceAt: (keys: readonly string[]) => string,
+  keys: readonly string[] = [],
+): readonly Entry[] {
+  const source = sourceAt(keys);
+  const children = isMap(value) ? Object.entries(value) : undefined;
+  if (children === undefined || children.length > MAX_KEYS || keys.length === MAX_DEPTH)
+    return [{ path, value, source }];
+  const inner = children.flatMap(([key, child]) =>
+    entriesOf(childPath(path, key), child, sourceAt, [...keys, key]),
+  );
+  return [{ path, value: {}, source }, ...inner];
+}
+
 /** The lowest layer first. Maps merge, because every key is an entry of its own; lists are values and replace. */
 export function mergeLayers(layers: readonly Layer[]): AllGiven {
   const given = new Map<string, Given>();
   for (const [rank, layer] of layers.entries()) {
     for (const { path, value, source, file } of layer.entries) {
-      if (value === null) remove(given, path);
-      else given.set(path, { value, source, rank, file });
+      // A map leaves what is in it to the entries below it; what is no map takes the place of a whole one.
+      if (value === null || (!isMap(value) && isMap(given.get(path)?.value))) remove(given, path);
+      if (value !== null) given.set(path, { value, source, rank, file });
     }
   }
   return given;
 }
 
 function remove(given: Map<string, Given>, path: string): void {
-  for (const known of given.keys()) if (known === path || known.startsWith(`${path}.`)) given.delete(known);
+  for (const known of given.keys()) if (known === path || isBelow(known, path)) given.delete(known);
 }
 
 /** The path that was meant by a key under `parent`: a sibling that looks alike, else the same key elsewhere. */

@@ -1,5 +1,6 @@
 import { cronSchedule } from './cron-format.ts';
-import { duration, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
+import { destinations } from './destination-formats.ts';
+import { decimal, duration, filePath, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
 import { databaseHost, host, hostAndPort, webUrl } from './host-format.ts';
 import { optional, withDefault, type Section, type Values } from './setting.ts';
 import { originalTopicRule, topicGlob } from './topic-format.ts';
@@ -8,8 +9,6 @@ const MIB = 1024 * 1024;
 
 const name = (): ReturnType<typeof text> =>
   text('1 to 249 letters, digits, dots, hyphens or underscores', (value) => /^[\w.-]{1,249}$/.test(value));
-
-const filePath = (): ReturnType<typeof text> => text('the path of a file', (value) => value !== '');
 
 const app = {
   name: withDefault(name(), 'redrive'),
@@ -87,6 +86,27 @@ const dlq = {
   },
 } satisfies Section;
 
+const outbox = {
+  batch_size: withDefault(wholeNumber(1, 10_000), 32),
+  parallelism: withDefault(wholeNumber(1, 100), 4),
+  retry_max: withDefault(wholeNumber(0, 1000), 8),
+  idle_sleep_ms: withDefault(wholeNumber(1, 60_000), 200),
+  stuck_threshold_min: withDefault(decimal(0.001, 1440), 10),
+  ledger_ttl: withDefault(duration('1s', '3650d'), '48h'),
+  audit_retention: withDefault(duration('1d', '36500d'), '400d'),
+  max_age: withDefault(duration('1s', '365d'), '24h'),
+  backoff: {
+    initial_ms: withDefault(wholeNumber(1, 3_600_000), 2000),
+    max_ms: withDefault(wholeNumber(1, 86_400_000), 256_000),
+    jitter: withDefault(decimal(0, 1), 0.1),
+  },
+  probe: {
+    initial_ms: withDefault(wholeNumber(1, 3_600_000), 5000),
+    max_ms: withDefault(wholeNumber(1, 3_600_000), 60_000),
+  },
+  destinations: withDefault(destinations(), {}),
+} satisfies Section;
+
 const telemetry = {
   otlp_endpoint: optional(webUrl()),
   log_level: withDefault(oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
@@ -102,7 +122,7 @@ const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, si
  * Every key that there is. A new section is one more constant here: files, environment variables, defaults,
  * types and suggestions follow from it.
  */
-export const schema = { app, server, database, kafka, roles, dlq, telemetry } satisfies Section;
+export const schema = { app, server, database, kafka, roles, dlq, outbox, telemetry } satisfies Section;
 
 export type Settings = Values<typeof schema>;
 

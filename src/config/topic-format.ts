@@ -1,4 +1,5 @@
-import { record, refine, text, type Format } from './format.ts';
+import { refine, text, type Format } from './format.ts';
+import { shapeOf } from './map-format.ts';
 
 const GLOB = /^[A-Za-z\d._*-]{1,249}$/;
 
@@ -7,6 +8,13 @@ export const topicGlob = (): Format<string> =>
   text(
     'a topic name in which * stands for any characters, and not * alone',
     (value) => GLOB.test(value) && !/^[*.]+$/.test(value),
+  );
+
+/** A topic that records may be written to. Names that begin with __ are those of Kafka itself. */
+export const topicName = (): Format<string> =>
+  text(
+    'a topic name: 1 to 249 letters, digits, dots, hyphens or underscores, not beginning with __',
+    (value) => /^[A-Za-z\d._-]{1,249}$/.test(value) && !/^\.{1,2}$|^__/.test(value),
   );
 
 const topicTemplate = (): Format<string> =>
@@ -22,7 +30,7 @@ export type OriginalTopicRule = Readonly<{ match: string; topic: string }>;
  * pair of names. The first `*` of `topic` is what the first `*` of `match` caught, and so on.
  */
 export const originalTopicRule = (): Format<OriginalTopicRule> =>
-  refine(record({ match: topicGlob(), topic: topicTemplate() }), ({ match, topic }) =>
+  refine(shapeOf({ match: topicGlob(), topic: topicTemplate() }), ({ match, topic }) =>
     stars(topic) > stars(match) ? 'topic has more * than match catches' : undefined,
   );
 

@@ -5,7 +5,7 @@ import { isMap as isYamlMap, isScalar, LineCounter, parseDocument, type Document
 import { codeOf } from '../kernel/errors.ts';
 import type { Problem } from './config-error.ts';
 import { isMap, printable } from './format.ts';
-import { suggestPath, type Entry, type Layer } from './layer.ts';
+import { entriesOf, suggestPath, type Entry, type Layer } from './layer.ts';
 import { isSetting, settingsOf, type Section } from './setting.ts';
 
 const MAX_CHARACTERS = 1024 * 1024;
@@ -82,6 +82,8 @@ function walk(
       const node = Object.hasOwn(section, key) ? section[key] : undefined;
       if (!node)
         problems.push({ path, reason: 'unknown key', source, suggestion: suggestPath(parent, key, known) });
+      else if (isSetting(node) && node.keys !== undefined)
+        entries.push(...entriesOf(path, value, (below) => locate([...parents, key, ...below])));
       else if (value === null || isSetting(node)) entries.push({ path, value, source });
       else if (isMap(value)) visit(value, node, [...parents, key]);
       else problems.push({ path, reason: 'must be a map of keys', source });

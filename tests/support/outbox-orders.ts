@@ -54,17 +54,19 @@ export async function claimAll(
   return (await delivery.claim(options)).orders;
 }
 
+type As<End extends Settlement['to']> = Extract<Settlement, { to: End }>;
+
 export const anAnswer: Answer = { status: 200, digest: 'sha256:answer', outsideId: 'brk-1' };
-export const sent: Settlement = { to: 'sent', answer: anAnswer, isConflict: false };
-export const failed: Settlement = {
+export const sent: As<'sent'> = { to: 'sent', answer: anAnswer, isConflict: false };
+export const failed: As<'failed'> = {
   to: 'failed',
   error: 'BROKER_5XX: HTTP 503',
   inDoubt: false,
   delayMs: 0,
   costsRetry: true,
 };
-export const dead: Settlement = { to: 'dead', error: 'BAD_REQUEST: HTTP 400', inDoubt: false };
-export const deadInDoubt: Settlement = { to: 'dead', error: 'UNKNOWN: no answer', inDoubt: true };
+export const dead: As<'dead'> = { to: 'dead', error: 'BAD_REQUEST: HTTP 400', inDoubt: false };
+export const deadInDoubt: As<'dead'> = { to: 'dead', error: 'UNKNOWN: no answer', inDoubt: true };
 
 export async function settleAs(
   delivery: DeliveryStore,

@@ -57,7 +57,13 @@ export type SendOutcome =
   | Readonly<{ end: 'unknown'; code: ErrorCode; detail: string; retryAfterMs?: number | undefined }>
   | Readonly<{ end: 'limited'; detail: string; retryAfterMs?: number | undefined }>
   | Readonly<{ end: 'refused'; code: 'BAD_REQUEST' | 'UNAUTHORIZED'; detail: string }>
-  | Readonly<{ end: 'released'; reason: string; retryAfterMs?: number | undefined }>;
+  | Readonly<{
+      end: 'released';
+      reason: string;
+      retryAfterMs?: number | undefined;
+      /** Nobody could be reached to send it to. */
+      isOutage?: boolean | undefined;
+    }>;
 
 /** What a destination promises about sending twice, and how long an order may try. */
 export type SendPolicy = Readonly<{

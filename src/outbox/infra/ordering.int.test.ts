@@ -220,7 +220,7 @@ test('under random commits, claims, ends, cancels and skips, every key keeps its
   const keys = Array.from({ length: 6 }, (_, i) => `storm-${i}`);
   const running = new Map<string, bigint>();
   const lastSeq = new Map<string, bigint>();
-  let adding = true;
+  const adding = new AbortController();
   const seqOf = async (id: bigint): Promise<bigint> => {
     const [row] = await database.db.query<{ ordering_seq: bigint }>(sql`
       SELECT ordering_seq FROM outbox.outbox_orders WHERE id = ${id}`);
@@ -243,7 +243,7 @@ test('under random commits, claims, ends, cancels and skips, every key keeps its
     for (let idle = 0; idle < 40;) {
       const claimed = await claimAll(delivery, { destination, lane: 'keyed', limit: 4 });
       if (claimed.length === 0) {
-        if (!adding) idle += 1;
+        if (adding.signal.aborted) idle += 1;
         await soon();
         continue;
       }
@@ -266,7 +266,7 @@ test('under random commits, claims, ends, cancels and skips, every key keeps its
     }
   };
   const cancelSome = async (): Promise<void> => {
-    while (adding) {
+    while (!adding.signal.aborted) {
       const [row] = await database.db.query<{ id: bigint }>(sql`
         SELECT id FROM outbox.outbox_orders
         WHERE destination = ${destination} AND status IN ('queued', 'failed') ORDER BY random() LIMIT 1`);
@@ -276,7 +276,7 @@ test('under random commits, claims, ends, cancels and skips, every key keeps its
   };
   const working = Promise.all([work('w1'), work('w2'), work('w3'), cancelSome()]);
   for (let i = 0; i < 400; i += 8) await Promise.all(Array.from({ length: 8 }, (_, n) => add(i + n)));
-  adding = false;
+  adding.abort();
   await working;
   const open = await database.db.query(sql`
     SELECT id, status, held, ordering_key FROM outbox.outbox_orders

@@ -45,6 +45,8 @@ export type Destination = Readonly<{
   send: Sender;
   /** Asks whether an order has happened; null where nobody can be asked. */
   askStatus: ((idempotencyKey: string) => Promise<StatusAnswer>) | null;
+  /** Whether requests have to be looked at before they are sent. */
+  hasSchema: boolean;
   /** What is wrong with a request by the destination's JSON Schema; empty where nothing is. */
   flawsOf: (request: unknown) => readonly RequestFlaw[];
   close(): Promise<void>;

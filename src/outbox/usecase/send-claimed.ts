@@ -166,6 +166,7 @@ async function readLedger(
 
 /** Orders that did not come over HTTP have not been looked at before. */
 function flawIn(order: ClaimedOrder, destination: Destination): string | null {
+  if (!destination.hasSchema) return null;
   const [flaw] = destination.flawsOf(JSON.parse(order.request));
   return flaw === undefined ? null : `${flaw.field} ${flaw.message}`;
 }

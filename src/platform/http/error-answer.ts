@@ -52,17 +52,15 @@ function refusalOf(error: unknown, slice: string): Refusal {
 }
 
 function refusalOfAppError(error: AppError): Refusal {
-  const status = statusOf(error.kind);
-  const mayRetryLater = status === 429 || status === 503;
   return {
-    status,
+    status: statusOf(error.kind),
     code: error.code,
     message: error.kind === 'internal' ? 'internal error' : error.message,
     details: error.kind === 'internal' ? [] : error.details,
     headers:
-      mayRetryLater && error.retryAfterMs !== undefined
-        ? { 'retry-after': String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))) }
-        : {},
+      error.retryAfterMs === undefined
+        ? {}
+        : { 'retry-after': String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))) },
   };
 }
 

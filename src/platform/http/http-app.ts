@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The slice that owns the route: the prefix of its errors. Absent on routes of the process itself. */
     slice?: string;
+    /** Its body is refused where reading it would lose something: a repeated name, a number no double holds. */
+    exactJson?: boolean;
   }
 }
 

@@ -250,6 +250,8 @@ test('an error that a slice throws keeps its code, its message and its status', 
     message: 'thing is not retryable: status=DEAD',
     details: [],
   });
+  assert.equal((await app.inject(fail('conflict'))).headers['retry-after'], undefined);
+  assert.equal((await app.inject(fail('locked'))).headers['retry-after'], '1');
   assert.equal((await app.inject(fail('busy'))).headers['retry-after'], '2');
   const away = await app.inject(fail('away'));
   assert.equal(away.statusCode, 503);

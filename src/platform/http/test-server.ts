@@ -98,6 +98,8 @@ function addThings(app: HttpApp): void {
 
 const failures: Readonly<Record<string, () => unknown>> = {
   conflict: () => new AppError('SYS_THINGS_CONFLICT', 'conflict', 'thing is not retryable: status=DEAD'),
+  locked: () =>
+    new AppError('SYS_THINGS_LOCKED', 'conflict', 'somebody else is at this thing', { retryAfterMs: 1000 }),
   busy: () => new AppError('SYS_THINGS_BUSY', 'rate_limited', 'too many', { retryAfterMs: 1500 }),
   away: () =>
     new AppError('SYS_THINGS_BROKER_UNAVAILABLE', 'unavailable', 'broker away', { retryAfterMs: 1 }),

@@ -43,7 +43,7 @@ CREATE TABLE outbox.outbox_orders (
 -- The seed's two. What is sent is asked for by key or by time, so its rows stay out of the first.
 CREATE INDEX idx_outbox_orders_status_next_attempt
     ON outbox.outbox_orders (status, next_attempt_at) WHERE status <> 'sent';
-CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders (created_at);
+CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders (created_at, id);
 
 -- The two lanes of the claim, each in exactly its order.
 CREATE INDEX idx_outbox_orders_claim
@@ -65,7 +65,7 @@ CREATE INDEX idx_outbox_orders_lease_lost
 
 -- Lists, newest first.
 CREATE INDEX idx_outbox_orders_destination ON outbox.outbox_orders (destination, id);
-CREATE INDEX idx_outbox_orders_dead ON outbox.outbox_orders (id) WHERE status = 'dead';
+CREATE INDEX idx_outbox_orders_status ON outbox.outbox_orders (status, id) WHERE status <> 'sent';
 
 -- Drawn under a lock on (destination, ordering_key) that is held to the commit, so a smaller number of a key is
 -- never committed after a larger one.

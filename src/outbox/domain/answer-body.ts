@@ -1,0 +1,52 @@
+/** What a body says if it is JSON: the value, and the text that it came from. */
+export type JsonBody = Readonly<{ value: unknown; text: string }>;
+
+/** Also with a byte order mark, which some servers send; undefined for everything that is not JSON in UTF-8. */
+export function readJsonBody(body: Buffer): JsonBody | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    return { value: JSON.parse(text), text };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A field of an answer as text: of the answer itself, or with dots deeper inside, as in `error.code`. Undefined
+ * unless it is a string, a number or a boolean. Numbers are given as they were written: an order number beyond
+ * 2^53 would otherwise become another one.
+ */
+export function fieldText(body: JsonBody, field: string): string | undefined {
+  const value = fieldOf(body.value, field);
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value !== 'number') return undefined;
+  if (Number.isSafeInteger(value)) return String(value);
+  const written = fieldOf(parseKeepingNumbers(body.text), field);
+  return typeof written === 'string' ? written : String(value);
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  const whole = own(value, field);
+  const dot = field.indexOf('.');
+  if (whole !== undefined || dot < 0) return whole;
+  return fieldOf(own(value, field.slice(0, dot)), field.slice(dot + 1));
+}
+
+function own(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Readonly<Record<string, unknown>>)[name];
+}
+
+type Reviver = (key: string, value: unknown) => unknown;
+
+function parseKeepingNumbers(text: string): unknown {
+  const keep = (_key: string, value: unknown, { source }: Readonly<{ source?: string }>): unknown =>
+    typeof value === 'number' ? source : value;
+  try {
+    return JSON.parse(text, keep as Reviver);
+  } catch {
+    // Nested so deeply that it can be read, but not walked through.
+    return undefined;
+  }
+}

@@ -1,0 +1,160 @@
+import { retryAfterMs } from '../../kernel/backoff.ts';
+import { canonicalJson, sha256Of } from '../../kernel/canonical-json.ts';
+import { cleanText } from '../../kernel/text.ts';
+import { fieldText, readJsonBody, type JsonBody } from './answer-body.ts';
+import type { ConflictProfile, HttpSettings } from './destination-settings.ts';
+import type { Answer, SendOutcome } from './order.ts';
+
+/** What came back over HTTP. */
+export type HttpAnswer = Readonly<{
+  status: number;
+  /** By their names in lower case. */
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  body: Buffer;
+  /** There was more of the body than was read. */
+  isBodyCut: boolean;
+}>;
+
+export type AnswerProfile = Readonly<Pick<HttpSettings, 'response' | 'conflict' | 'outsideIdField'>>;
+
+const MAX_RETRY_AFTER_MS = 3_600_000;
+const MAX_OUTSIDE_ID_BYTES = 200;
+const MAX_DETAIL_CHARACTERS = 200;
+
+/** What is known of the result of an order that the destination says it has processed before. */
+const CONFLICT_DIGEST = 'sha256:from-conflict';
+
+/**
+ * What an answer says about the order. Certain are a 2xx that passes its check, a refusal, and being asked to come
+ * later (429, 503). Of everything else nobody can tell whether the effect has happened: that is `unknown`, and
+ * whether it may be sent again is not decided here.
+ */
+export function judgeAnswer(
+  answer: HttpAnswer,
+  profile: AnswerProfile,
+  idempotencyKey: string,
+  now: Date,
+): SendOutcome {
+  const { status } = answer;
+  if (status >= 200 && status <= 299) return judgeSuccess(answer, profile, idempotencyKey);
+  const detail = detailOf(answer);
+  const wait = { retryAfterMs: longestWait(answer.headers['retry-after'], now) };
+  switch (status) {
+    case 401:
+    case 403:
+      return { end: 'refused', code: 'UNAUTHORIZED', detail };
+    case 408:
+      return { end: 'unknown', code: 'NETWORK_TIMEOUT', detail, ...wait };
+    case 409:
+      return judgeConflict(answer, profile, wait);
+    case 429:
+      return { end: 'limited', detail, ...wait };
+    case 503:
+      return { end: 'failed', code: 'BROKER_5XX', detail, ...wait };
+  }
+  if (status >= 300 && status <= 499) return { end: 'refused', code: 'BAD_REQUEST', detail };
+  // Also 501, 507, 520 and whatever proxies make up: few say for sure that nothing has happened, and to believe it
+  // wrongly would send twice.
+  if (status >= 500 && status <= 599) return { end: 'unknown', code: 'BROKER_5XX', detail, ...wait };
+  return { end: 'unknown', code: 'UNKNOWN', detail, ...wait };
+}
+
+function judgeSuccess(answer: HttpAnswer, profile: AnswerProfile, idempotencyKey: string): SendOutcome {
+  const json = answer.isBodyCut ? undefined : readJsonBody(answer.body);
+  const flaw = profile.response === 'json' ? flawOf(answer, json, idempotencyKey) : undefined;
+  if (flaw !== undefined) return { end: 'unknown', code: 'UNKNOWN', detail: detailOf(answer, flaw) };
+  const digest = digestOf(answer.body, json);
+  return { end: 'sent', answer: keptAnswer(answer.status, digest, json, profile), isConflict: false };
+}
+
+/** Why a 2xx does not count: a login page or another order's answer proves nothing about this one. */
+function flawOf(
+  { body, isBodyCut }: HttpAnswer,
+  json: JsonBody | undefined,
+  idempotencyKey: string,
+): string | undefined {
+  if (isBodyCut) return 'larger than what is read of an answer';
+  if (json === undefined) return body.toString('latin1').trim() === '' ? undefined : 'not JSON';
+  const key = fieldText(json, 'idempotency_key');
+  return key === undefined || key === idempotencyKey ? undefined : 'for another idempotency_key';
+}
+
+function judgeConflict(
+  answer: HttpAnswer,
+  profile: AnswerProfile,
+  wait: Readonly<{ retryAfterMs: number | undefined }>,
+): SendOutcome {
+  const json = answer.isBodyCut ? undefined : readJsonBody(answer.body);
+  const detail = detailOf(answer);
+  switch (meaningOf(answer, json, profile.conflict)) {
+    case 'processed':
+      return {
+        end: 'sent',
+        answer: keptAnswer(answer.status, CONFLICT_DIGEST, json, profile),
+        isConflict: true,
+      };
+    case 'running':
+      return { end: 'failed', code: 'CONFLICT_RUNNING', detail, ...wait };
+    case undefined:
+      return { end: 'unknown', code: 'UNKNOWN', detail, ...wait };
+  }
+}
+
+function meaningOf(
+  { headers }: HttpAnswer,
+  json: JsonBody | undefined,
+  profile: ConflictProfile | undefined,
+): 'processed' | 'running' | undefined {
+  if (profile === undefined || typeof profile === 'string') return profile;
+  const said =
+    'header' in profile.in
+      ? firstOf(headers[profile.in.header.toLowerCase()])
+      : json && fieldText(json, profile.in.field);
+  if (said === undefined) return undefined;
+  if (profile.processed.includes(said)) return 'processed';
+  return profile.running.includes(said) ? 'running' : undefined;
+}
+
+function keptAnswer(
+  status: number,
+  digest: string,
+  json: JsonBody | undefined,
+  { outsideIdField }: AnswerProfile,
+): Answer {
+  const id = cleanText((json && fieldText(json, outsideIdField)) ?? '', MAX_OUTSIDE_ID_BYTES);
+  return { status, digest, outsideId: id === '' ? null : id };
+}
+
+/** JSON has its canonical form, so that the same answer in another spelling has the same digest. */
+function digestOf(body: Buffer, json: JsonBody | undefined): string {
+  if (json === undefined) return sha256Of(body);
+  try {
+    return sha256Of(canonicalJson(json.value));
+  } catch {
+    // JSON can say what has no canonical form: a lone surrogate, or 1e400.
+    return sha256Of(body);
+  }
+}
+
+/** `HTTP 500: <the beginning of the body>`, on one line. */
+function detailOf({ status, body }: HttpAnswer, flaw?: string): string {
+  const head = flaw === undefined ? `HTTP ${status}` : `HTTP ${status}, ${flaw}`;
+  const said = cleanText(body, 4 * MAX_DETAIL_CHARACTERS)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  const start = said.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed();
+  return start === '' ? head : `${head}: ${start}`;
+}
+
+/** Of several wishes the longest: never earlier than asked for. */
+function longestWait(header: string | readonly string[] | undefined, now: Date): number | undefined {
+  const waits = [header ?? []]
+    .flat()
+    .map((text) => retryAfterMs(text, now, MAX_RETRY_AFTER_MS))
+    .filter((wait) => wait !== undefined);
+  return waits.length === 0 ? undefined : Math.max(...waits);
+}
+
+function firstOf(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
+}

@@ -1,0 +1,121 @@
+import { messageOf } from '../../kernel/errors.ts';
+import { sleep, systemClock, type Clock } from '../../kernel/clock.ts';
+import { backoffMs, type Backoff } from '../../kernel/backoff.ts';
+import { cleanText } from '../../kernel/text.ts';
+import { fieldText, readJsonBody } from '../domain/answer-body.ts';
+import type { HttpSettings, StatusProfile } from '../domain/destination-settings.ts';
+import { judgeAnswer, type HttpAnswer } from '../domain/judge-answer.ts';
+import type { StatusAnswer } from '../usecase/ports.ts';
+import { createHttpPool, startCall, type CallEnd } from './http-call.ts';
+import { readHeaders, withoutSecrets } from './outgoing-headers.ts';
+
+export type StatusQuestion = Readonly<{
+  ask(idempotencyKey: string): Promise<StatusAnswer>;
+  close(): Promise<void>;
+}>;
+
+export type StatusQuestionOptions = Readonly<{ backoff?: Backoff; clock?: Clock }>;
+
+const ATTEMPTS = 3;
+const MAX_DETAIL_BYTES = 500;
+const defaultBackoff: Backoff = { initialMs: 200, maxMs: 1000, jitter: 0.2 };
+
+/**
+ * Asks a destination whether an order has happened, up to three times and never longer than its timeout. Only a clear
+ * word counts: `absent` lets the order be sent again, so everything that is not understood is silence.
+ */
+export function createStatusQuestion(
+  settings: HttpSettings & Readonly<{ statusUrl: string }>,
+  { backoff = defaultBackoff, clock = systemClock }: StatusQuestionOptions = {},
+): StatusQuestion {
+  const pool = createHttpPool({
+    origin: originOf(settings.statusUrl),
+    connections: settings.maxInFlight,
+    timeoutMs: settings.timeoutMs,
+    tls: settings.tls,
+  });
+
+  const askOnce = async (idempotencyKey: string, timeoutMs: number): Promise<StatusAnswer> => {
+    const read = readHeaders(settings.headers);
+    if ('unreadable' in read) return { known: 'silent', detail: read.unreadable };
+    const url = new URL(addressOf(settings.statusUrl, idempotencyKey));
+    const call = startCall(pool, {
+      method: 'GET',
+      path: `${url.pathname}${url.search}`,
+      headers: read.headers,
+      timeoutMs,
+      maxResponseBytes: settings.maxResponseBytes,
+      hasOwnConnection: true,
+    });
+    const answer = understand(await call.ended, settings, idempotencyKey);
+    return answer.known === 'silent'
+      ? { ...answer, detail: withoutSecrets(answer.detail, read.headers) }
+      : answer;
+  };
+
+  const ask = async (idempotencyKey: string): Promise<StatusAnswer> => {
+    const endsAtMs = clock.monotonicMs() + settings.timeoutMs;
+    for (let attempt = 1; ; attempt++) {
+      const answer = await askOnce(idempotencyKey, endsAtMs - clock.monotonicMs());
+      if (answer.known !== 'silent' || attempt === ATTEMPTS) return answer;
+      const pauseMs = backoffMs(backoff, attempt);
+      if (clock.monotonicMs() + pauseMs >= endsAtMs) return answer;
+      await sleep(pauseMs);
+    }
+  };
+
+  return {
+    ask: (idempotencyKey) =>
+      ask(idempotencyKey).catch((error: unknown) => ({ known: 'silent', detail: messageOf(error) })),
+    close: () => pool.close(),
+  };
+}
+
+function addressOf(statusUrl: string, idempotencyKey: string): string {
+  return statusUrl.replaceAll('{key}', encodeURIComponent(idempotencyKey));
+}
+
+/** Who names an order must not choose the host that is asked about it, with our credentials. */
+function originOf(statusUrl: string): string {
+  const { origin } = new URL(addressOf(statusUrl, 'one'));
+  if (origin !== new URL(addressOf(statusUrl, 'two')).origin)
+    throw new Error(`status_url: {key} may stand in the path and in the query only: ${statusUrl}`);
+  return origin;
+}
+
+function understand(call: CallEnd, settings: HttpSettings, idempotencyKey: string): StatusAnswer {
+  switch (call.end) {
+    case 'answered':
+      return understandAnswer(call.answer, settings, idempotencyKey);
+    case 'broken':
+    case 'lost':
+    case 'unsent':
+      return { known: 'silent', detail: cleanText(messageOf(call.error), MAX_DETAIL_BYTES) };
+    case 'withdrawn':
+      return { known: 'silent', detail: 'the question was withdrawn' };
+  }
+}
+
+function understandAnswer(answer: HttpAnswer, settings: HttpSettings, idempotencyKey: string): StatusAnswer {
+  const { status } = answer;
+  // What proves an order when it is sent proves it here: a login page says nothing, nor does another order's status.
+  const outcome = judgeAnswer(answer, settings, idempotencyKey, new Date());
+  const isProof = outcome.end === 'sent' && !outcome.isConflict;
+  const said = settings.status === undefined ? saidByCode(status) : saidByField(answer, settings.status);
+  if (said === 'done' && isProof) return { known: 'done', outcome };
+  if (said === 'absent' && (isProof || status === 404)) return { known: 'absent' };
+  return { known: 'silent', detail: 'detail' in outcome ? outcome.detail : `HTTP ${status}` };
+}
+
+function saidByCode(status: number): 'done' | 'absent' | undefined {
+  if (status === 404) return 'absent';
+  return status >= 200 && status <= 299 ? 'done' : undefined;
+}
+
+function saidByField({ body }: HttpAnswer, profile: StatusProfile): 'done' | 'absent' | undefined {
+  const json = readJsonBody(body);
+  const said = json && fieldText(json, profile.field);
+  if (said === undefined) return undefined;
+  if (profile.done.includes(said)) return 'done';
+  return profile.absent.includes(said) ? 'absent' : undefined;
+}

@@ -1,0 +1,129 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop } from '../../kernel/loop.ts';
+import type { Service } from '../../kernel/service.ts';
+import { createSoloGate } from '../../kernel/solo-gate.ts';
+import { createTurns } from '../../kernel/turns.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { countReplicas } from '../../platform/postgres/replicas.ts';
+import type { Wake } from '../../platform/postgres/wake.ts';
+import type { Logger } from '../../platform/telemetry/logger.ts';
+import type { GateReading } from '../usecase/describe-destinations.ts';
+import { createDestinationGate, refreshGates, type DestinationGate } from '../usecase/destination-gate.ts';
+import { createDispatcher, type Dispatcher } from '../usecase/dispatch-orders.ts';
+import type { DeliveryStore, Destination } from '../usecase/ports.ts';
+import { createSettleQueue } from '../usecase/settle-queue.ts';
+import type { DestinationStateStore } from '../usecase/shared-state.ts';
+import type { DestinationState } from './global-figures.ts';
+import { outboxChannel } from './outbox-channel.ts';
+import type { SendMetrics } from './send-metrics.ts';
+
+export type DeliveryDeps = Readonly<{
+  db: Database;
+  clock: Clock;
+  wake: Wake;
+  log: Logger;
+  store: DeliveryStore;
+  states: DestinationStateStore;
+  destinations: ReadonlyMap<string, Destination>;
+  sends: SendMetrics;
+  batchSize: number;
+  parallelism: number;
+  idleSleepMs: number;
+  /** How often an open circuit is probed, from the first time to the last. */
+  probe: Readonly<{ initialMs: number; maxMs: number }>;
+}>;
+
+export type Delivery = Readonly<{
+  services: readonly Service[];
+  gateOf(destination: string): GateReading | null;
+  /** For the figures; nothing where this process does not send to it. */
+  stateOf(destination: string): readonly DestinationState[];
+}>;
+
+type Way = Readonly<{ gate: DestinationGate; dispatcher: Dispatcher }>;
+
+const refreshEveryMs = 1000;
+
+/** One gate and one dispatcher per destination; what they share is shared here. */
+export function createDelivery(deps: DeliveryDeps): Delivery {
+  const { db, clock, log, store, states } = deps;
+  const shared = {
+    store,
+    clock,
+    queue: createSettleQueue(store, clock),
+    turns: createTurns(deps.parallelism),
+    solo: createSoloGate(),
+    onClaim: deps.sends.onClaim,
+    onSettled: deps.sends.onSettled,
+  };
+  let replicas = 1;
+  const ways = new Map<string, Way>();
+  for (const destination of deps.destinations.values()) {
+    const { name } = destination;
+    const gate = createDestinationGate(
+      {
+        store: states,
+        clock,
+        timing: { ...deps.probe, leaseMs: destination.timeoutMs },
+        replicas: () => replicas,
+        onChange: () => ways.get(name)?.dispatcher.nudge(),
+        onError: (error) => log.warn({ err: error, destination: name }, 'throttle and circuit are not known'),
+      },
+      name,
+    );
+    const dispatcher = createDispatcher(
+      {
+        ...shared,
+        gate,
+        waitForWork: (ms, signal) => deps.wake.wait(outboxChannel(name), ms, signal),
+        batchSize: deps.batchSize,
+        parallelism: deps.parallelism,
+        idleSleepMs: deps.idleSleepMs,
+        onError: (error) => log.warn({ err: error, destination: name }, 'sending orders failed'),
+      },
+      destination,
+    );
+    ways.set(name, { gate, dispatcher });
+  }
+
+  const watch = createLoop({
+    name: 'outbox gates',
+    everyMs: refreshEveryMs,
+    async run() {
+      if (ways.size === 0) return;
+      replicas = Math.max(1, await countReplicas(db, { role: 'workers' }));
+      await refreshGates(
+        { store: states, clock },
+        [...ways.values()].map(({ gate }) => gate),
+      );
+    },
+    onError: (error) => log.warn({ err: error }, 'throttle and circuit could not be read'),
+  });
+
+  return {
+    services: [closing(deps.destinations), watch, ...[...ways.values()].map(({ dispatcher }) => dispatcher)],
+    stateOf(name) {
+      const snapshot = ways.get(name)?.gate.snapshot();
+      return snapshot === undefined
+        ? []
+        : [{ destination: name, rate: snapshot.rate, isOpen: snapshot.circuit.state === 'open' }];
+    },
+    gateOf(name) {
+      const way = ways.get(name);
+      return way === undefined
+        ? null
+        : { snapshot: way.gate.snapshot(), inFlight: way.dispatcher.inFlight() };
+    },
+  };
+}
+
+/** Started first, so it is stopped last: connections close when nothing is sent any more. */
+function closing(destinations: ReadonlyMap<string, Destination>): Service {
+  return {
+    name: 'outbox connections',
+    async start() {},
+    async stop() {
+      await Promise.all([...destinations.values()].map((destination) => destination.close()));
+    },
+  };
+}

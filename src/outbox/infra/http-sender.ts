@@ -1,0 +1,149 @@
+import { codeOf, messageOf } from '../../kernel/errors.ts';
+import { cleanText } from '../../kernel/text.ts';
+import type { HttpSettings } from '../domain/destination-settings.ts';
+import { judgeAnswer } from '../domain/judge-answer.ts';
+import type { SendOutcome } from '../domain/order.ts';
+import type { OutgoingOrder, Sender } from '../usecase/ports.ts';
+import { createHttpPool, startCall, type CallEnd, type HttpCall } from './http-call.ts';
+import { orderBody } from './order-body.ts';
+import { readHeaders, withoutSecrets } from './outgoing-headers.ts';
+import { traceparentOf } from './traceparent.ts';
+
+export type HttpSender = Readonly<{ send: Sender; close(): Promise<void> }>;
+
+export type SenderOptions = Readonly<{
+  /** Hears of what can only be a mistake of ours; the order it happened to is in doubt. */
+  onError?: ((error: unknown) => void) | undefined;
+}>;
+
+const MAX_DETAIL_BYTES = 500;
+
+const stopped: SendOutcome = { end: 'released', reason: 'the process stops' };
+
+/** One request per order, as many at once as the destination may have under way. */
+export function createHttpSender(settings: HttpSettings, options: SenderOptions = {}): HttpSender {
+  const url = new URL(settings.url);
+  const pool = createHttpPool({
+    origin: url.origin,
+    connections: settings.maxInFlight,
+    timeoutMs: settings.timeoutMs,
+    tls: settings.tls,
+  });
+  const send: Sender = (orders, stopping) => {
+    if (stopping.aborted) return orders.map(() => Promise.resolve(stopped));
+    const read = readHeaders(settings.headers);
+    if ('unreadable' in read) return orders.map(() => Promise.resolve(misconfigured(read.unreadable)));
+    const started = orders.map((order) => {
+      const body = orderBody(order, settings.body);
+      if (body === undefined) return { outcome: Promise.resolve(unreadableRequest), withdraw: () => {} };
+      const call = startCall(pool, callOf({ settings, url, order, body, headers: read.headers }));
+      const outcome = call.ended.then((end) =>
+        withoutSecretsIn(read.headers, outcomeOf(end, settings, order, options)),
+      );
+      return { outcome, withdraw: call.withdraw };
+    });
+    const withdrawAll = (): void => started.forEach(({ withdraw }) => withdraw());
+    stopping.addEventListener('abort', withdrawAll, { once: true });
+    const outcomes = started.map(({ outcome }) => outcome);
+    void Promise.allSettled(outcomes).then(() => stopping.removeEventListener('abort', withdrawAll));
+    return outcomes;
+  };
+  return { send, close: () => pool.close() };
+}
+
+function callOf(
+  of: Readonly<{
+    settings: HttpSettings;
+    url: URL;
+    order: OutgoingOrder;
+    body: string;
+    headers: Readonly<Record<string, string>>;
+  }>,
+): HttpCall {
+  const { settings, url, order, body } = of;
+  const traceparent = traceparentOf(order.traceparent);
+  return {
+    method: settings.method,
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      'content-type': 'application/json',
+      ...of.headers,
+      'idempotency-key': order.idempotencyKey,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    },
+    body,
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
+    // The other side may close an idle connection in the very moment that we write to it. Then nobody knows whether
+    // the order was read; where it must not be sent again, that would cost a person's time for nothing.
+    hasOwnConnection: settings.idempotency === 'none',
+  };
+}
+
+const unreadableRequest: SendOutcome = {
+  end: 'refused',
+  code: 'BAD_REQUEST',
+  detail: 'the request is not a JSON object',
+};
+
+function outcomeOf(
+  call: CallEnd,
+  settings: HttpSettings,
+  order: OutgoingOrder,
+  { onError }: SenderOptions,
+): SendOutcome {
+  try {
+    return judgeCall(call, settings, order.idempotencyKey);
+  } catch (error) {
+    onError?.(error);
+    return { end: 'unknown', code: 'UNKNOWN', detail: describe(error) };
+  }
+}
+
+function judgeCall(call: CallEnd, settings: HttpSettings, idempotencyKey: string): SendOutcome {
+  switch (call.end) {
+    case 'answered':
+      return judgeAnswer(call.answer, settings, idempotencyKey, new Date());
+    case 'broken': {
+      // Where the body counts, half of it is no answer; everywhere else the status has said it all.
+      const { status } = call.answer;
+      const isBodyNeeded = settings.response === 'json' && status >= 200 && status <= 299;
+      if (!isBodyNeeded) return judgeAnswer(call.answer, settings, idempotencyKey, new Date());
+      const detail = `HTTP ${status}, but the answer broke off: ${describe(call.error)}`;
+      return { end: 'unknown', code: 'NETWORK_TIMEOUT', detail };
+    }
+    case 'lost':
+      return { end: 'unknown', code: 'NETWORK_TIMEOUT', detail: describe(call.error) };
+    case 'unsent':
+      return unsent(call.error);
+    case 'withdrawn':
+      return stopped;
+  }
+}
+
+function unsent(error: unknown): SendOutcome {
+  switch (codeOf(error)) {
+    case 'UND_ERR_INVALID_ARG':
+    case 'UND_ERR_NOT_SUPPORTED':
+      return misconfigured(describe(error));
+    case 'UND_ERR_CLOSED':
+    case 'UND_ERR_DESTROYED':
+      return stopped;
+    case undefined:
+    default:
+      return { end: 'failed', code: 'NETWORK_TIMEOUT', detail: describe(error) };
+  }
+}
+
+/** A header that cannot be sent is most often a secret with a line break in it. The order is innocent: it waits. */
+function misconfigured(why: string): SendOutcome {
+  return { end: 'failed', code: 'UNAUTHORIZED', detail: `not sent: ${why}` };
+}
+
+function describe(error: unknown): string {
+  return cleanText(messageOf(error), MAX_DETAIL_BYTES);
+}
+
+function withoutSecretsIn(headers: Readonly<Record<string, string>>, outcome: SendOutcome): SendOutcome {
+  return 'detail' in outcome ? { ...outcome, detail: withoutSecrets(outcome.detail, headers) } : outcome;
+}

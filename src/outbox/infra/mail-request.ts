@@ -1,0 +1,34 @@
+/** What an order to a mail server asks for; without `to` it goes to the destination's own recipients. */
+export type Mail = Readonly<{
+  subject: string;
+  text: string;
+  html: string | undefined;
+  to: readonly string[] | undefined;
+}>;
+
+/**
+ * Reads a request, or says what is wrong with it. Only texts pass: the mail library would take an object in their
+ * place as the name of a file or an address to read from.
+ */
+export function readMail(request: string): Mail | string {
+  const { subject, text, html, to } = parseObject(request);
+  if (typeof subject !== 'string') return 'subject must be a string';
+  if (typeof text !== 'string') return 'text must be a string';
+  if (html !== undefined && typeof html !== 'string') return 'html must be a string';
+  const recipients = typeof to === 'string' ? [to] : to;
+  if (recipients !== undefined && !isTexts(recipients)) return 'to must be a string or a list of strings';
+  return { subject, text, html, to: recipients };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
+}

@@ -1,0 +1,203 @@
+import { onceAborted, sleep } from '../../kernel/clock.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { SoloGate } from '../../kernel/solo-gate.ts';
+import type { Turns } from '../../kernel/turns.ts';
+import type { SendOutcome } from '../domain/order.ts';
+import { createClaimer } from './claim-lanes.ts';
+import type { DestinationGate } from './destination-gate.ts';
+import type { ClaimedOrder, Destination, SettledAttempt } from './ports.ts';
+import { sendClaimed, type SendDeps, type Sent } from './send-claimed.ts';
+import type { SettleQueue } from './settle-queue.ts';
+
+export type DispatchDeps = SendDeps &
+  Readonly<{
+    queue: SettleQueue;
+    gate: DestinationGate;
+    /** How many claims the process makes at once. */
+    turns: Turns;
+    /** Of all destinations together: what has to run alone waits for all of them. */
+    solo: SoloGate;
+    /** Until there may be something to do for this destination. */
+    waitForWork: (ms: number, stopping: AbortSignal) => Promise<void>;
+    batchSize: number;
+    parallelism: number;
+    idleSleepMs: number;
+    onClaim: (count: number) => void;
+    onSettled: (sent: Sent, settled: SettledAttempt) => void;
+    onError: (error: unknown) => void;
+  }>;
+
+/** How long it waits for a few more slots to be free, so that claims are not small without need. */
+const gatherMs = 5;
+const retryAfterErrorMs = 500;
+
+export type Dispatcher = Service &
+  Readonly<{
+    inFlight(): number;
+    /** What it waits for may have come. */
+    nudge(): void;
+  }>;
+
+/**
+ * Keeps one destination supplied: claims what is due as long as there is room, sends it at once and settles each
+ * order when its answer is there. A slow answer takes up its own slot and nothing else; another destination has its
+ * own dispatcher. While the circuit is open nothing is claimed but the probe.
+ */
+export function createDispatcher(deps: DispatchDeps, destination: Destination): Dispatcher {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const claimer = createClaimer(deps, destination);
+  let inFlight = 0;
+  let isMoreDue = false;
+  let running = Promise.resolve();
+  let onFree = (): void => {};
+  let nudged = new AbortController();
+
+  /** Until there may be something to do, or somebody says so. */
+  const pause = async (ms: number): Promise<void> => {
+    nudged = new AbortController();
+    await deps.waitForWork(Math.max(1, ms), AbortSignal.any([nudged.signal, signal]));
+  };
+
+  /** The same where new work changes nothing: the gate is shut. */
+  const rest = async (ms: number): Promise<void> => {
+    nudged = new AbortController();
+    await sleep(Math.max(1, ms), AbortSignal.any([nudged.signal, signal]));
+  };
+
+  const isBusy = (): boolean => inFlight > 0;
+
+  const leave = (count: number): void => {
+    inFlight -= count;
+    onFree();
+  };
+
+  /** Resolves when something has ended, or after the time. */
+  const someEnd = async (ms: number): Promise<void> => {
+    const done = new AbortController();
+    onFree = () => done.abort();
+    await sleep(ms, AbortSignal.any([done.signal, signal]));
+    onFree = () => {};
+  };
+
+  const finish = async (sending: Promise<Sent>, isProbe: boolean): Promise<void> => {
+    try {
+      const sent = await sending;
+      const { order, outcome } = sent;
+      const wasOpen = deps.gate.isOpen();
+      if (isProbe) await deps.gate.reportProbe(order.id, outcome);
+      else if (outcome !== null) deps.gate.report(order.id, outcome);
+      const settlement = !isProbe && wasOpen && isTurnedAway(outcome) ? waitForCircuit : sent.settlement;
+      deps.onSettled(sent, await deps.queue.settle({ order, settlement }));
+    } catch (error) {
+      // It could not be written in time: its lease runs out, and the reaper ends it.
+      deps.onError(error);
+    } finally {
+      leave(1);
+    }
+  };
+
+  const send = async (orders: readonly ClaimedOrder[], isProbe = false): Promise<void> => {
+    deps.gate.started(orders.length);
+    const sendings = sendClaimed(deps, destination, orders, { stopping: signal, isProbe });
+    await Promise.all(sendings.map((sending) => finish(sending, isProbe)));
+  };
+
+  const probe = async (): Promise<void> => {
+    const turn = await deps.gate.takeProbe();
+    if (turn === null) return rest(deps.idleSleepMs);
+    const order = await claimer.probe(turn.lastProbeId);
+    if (order === null) return deps.gate.reportProbe(null, null);
+    inFlight += 1;
+    await deps.solo.together(() => send([order], true));
+  };
+
+  const runAlone = async (): Promise<void> => {
+    const permit = deps.gate.mayClaim(1);
+    const order = permit.limit === 0 ? null : await claimer.alone();
+    if (order === null) return deps.gate.giveBack(permit, permit.limit);
+    inFlight += 1;
+    await deps.solo.alone(() => send([order]));
+  };
+
+  const claimAndSend = async (limit: number): Promise<number> => {
+    inFlight += limit;
+    let claimed: readonly ClaimedOrder[] = [];
+    try {
+      claimed = await deps.turns.take(() => claimer.claim(limit));
+    } finally {
+      leave(limit - claimed.length);
+    }
+    if (claimed.length > 0) void deps.solo.together(() => send(claimed));
+    deps.onClaim(claimed.length);
+    return claimed.length;
+  };
+
+  const round = async (): Promise<void> => {
+    if (deps.gate.isOpen()) return probe();
+    await runAlone();
+    const full = Math.min(deps.batchSize, destination.maxInFlight);
+    if (destination.maxInFlight - inFlight < full) await someEnd(gatherMs);
+    const room = destination.maxInFlight - inFlight;
+    if (room <= 0) return someEnd(deps.idleSleepMs);
+    const permit = deps.gate.mayClaim(room);
+    if (permit.limit === 0) return rest(permit.waitMs);
+    const limits = sharesOf(permit.limit, full, isMoreDue ? deps.parallelism : 1);
+    const wanted = sum(limits);
+    const got = sum(await Promise.all(limits.map(claimAndSend)));
+    deps.gate.giveBack(permit, permit.limit - got);
+    isMoreDue = got >= wanted;
+    if (got === 0) await pause(deps.idleSleepMs);
+  };
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await round();
+      } catch (error) {
+        if (!signal.aborted) deps.onError(error);
+        await sleep(retryAfterErrorMs, signal);
+      }
+    }
+  };
+
+  return {
+    name: `outbox ${destination.name}`,
+    inFlight: () => inFlight,
+    nudge: () => nudged.abort(),
+    async start() {
+      running = run();
+    },
+    async stop(deadline) {
+      stopping.abort();
+      await running;
+      while (isBusy() && !deadline.aborted) {
+        const ended = Promise.withResolvers<void>();
+        onFree = ended.resolve;
+        await Promise.race([ended.promise, onceAborted(deadline)]);
+      }
+      await deps.gate.flush();
+    },
+  };
+}
+
+/** One limit per claim: full ones as far as the room goes. */
+function sharesOf(room: number, full: number, claims: number): readonly number[] {
+  const count = Math.max(1, Math.min(claims, Math.floor(room / full)));
+  return Array.from({ length: count }, () => Math.min(full, room));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** After the circuit has opened, who is turned away for want of credentials waits instead of dying. */
+function isTurnedAway(outcome: SendOutcome | null): boolean {
+  return outcome?.end === 'refused' && outcome.code === 'UNAUTHORIZED';
+}
+
+const waitForCircuit = {
+  to: 'released',
+  reason: 'the circuit of its destination is open',
+  delayMs: 0,
+} as const;

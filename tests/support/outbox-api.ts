@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { addOutboxRoutes, type OutboxRouteDeps } from '../../src/outbox/adapter/http-routes.ts';
+import type { Settlement } from '../../src/outbox/domain/order.ts';
+import { createDestination } from '../../src/outbox/infra/create-destination.ts';
+import { createPostgresOrderReader } from '../../src/outbox/infra/postgres-order-reader.ts';
+import { createTestServer } from '../../src/platform/http/test-server.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
+import { sql } from '../../src/platform/postgres/sql.ts';
+import { isOutage } from '../../src/platform/postgres/sqlstate.ts';
+import { createApiClient, type Answer, type ApiClient } from './api-client.ts';
+import { createTestDatabase } from './database.ts';
+import { httpSettings } from './destinations.ts';
+import { claimAll, orderStores, settleAs } from './outbox-orders.ts';
+import { createTestWorker } from './worker.ts';
+
+/**
+ * The outbox's routes over a real server and a real database, without anybody who would send: orders stay as a
+ * test leaves them. `broker` takes the example's orders, `warehouse` takes any object.
+ */
+export type OutboxApi = Readonly<{
+  api: ApiClient;
+  db: Database;
+  /** What the routes work with. */
+  deps: OutboxRouteDeps;
+  /** Posts with the key of the body in the header, unless told otherwise. */
+  place(body: OrderBody, headers?: Readonly<Record<string, string>>): Promise<Answer<Accepted>>;
+  /** An accepted order to the warehouse; its id. */
+  placed(more?: Partial<OrderBody>): Promise<bigint>;
+  /** Claims this very order and ends the attempt so. */
+  attempt(id: bigint, settlement: Settlement): Promise<void>;
+  /** As the retention does when the key's time is over. */
+  archive(id: bigint): Promise<void>;
+  drop(): Promise<void>;
+}>;
+
+export type OrderBody = Readonly<{ idempotency_key: string; request: unknown; [field: string]: unknown }>;
+export type Accepted = Readonly<{ id: number; idempotency_key: string; status: string; created_at: string }>;
+
+export const root = '/api/v1/outbox';
+
+let made = 0;
+
+export function newKey(): string {
+  made += 1;
+  return `test-key-${String(made).padStart(6, '0')}`;
+}
+
+export const anOrder = { symbol: 'USDJPY', intent: 'BUY', qty: 10_000, limit_price: 145.001 };
+
+export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promise<OutboxApi> {
+  const database = await createTestDatabase();
+  const { db } = database;
+  const { orders, delivery } = orderStores(db, createTestWorker(db));
+  const destinations = openDestinations();
+  const reader = createPostgresOrderReader(db);
+  const deps = { store: orders, reader, destinations, gateOf: () => null, ...more };
+  const { server, logged } = createTestServer({ isOutage });
+  server.addRoutes('outbox', (app) => addOutboxRoutes(app, deps));
+  await server.start();
+  const api = createApiClient(`http://127.0.0.1:${server.address()?.port}`);
+
+  const place: OutboxApi['place'] = (body, headers = { 'idempotency-key': body.idempotency_key }) =>
+    api.post(`${root}/orders`, body, headers);
+
+  return {
+    api,
+    db,
+    deps,
+    place,
+    async placed(order = {}) {
+      const body = { destination: 'warehouse', idempotency_key: newKey(), request: { sku: 'A-1' }, ...order };
+      const answer = await place(body);
+      assert.equal(answer.status, 201, answer.text);
+      return BigInt(answer.body.id);
+    },
+    async attempt(id, settlement) {
+      const [row] = await db.query<{ destination: string; ordering_key: string | null }>(sql`
+        UPDATE outbox.outbox_orders SET next_attempt_at = now() - interval '1 year' WHERE id = ${id}
+        RETURNING destination, ordering_key`);
+      const lane = row?.ordering_key === null ? 'free' : 'keyed';
+      const claimed = await claimAll(delivery, { destination: row?.destination ?? '', lane, limit: 1 });
+      assert.deepEqual(
+        claimed.map((order) => order.id),
+        [id],
+      );
+      await settleAs(delivery, claimed, settlement);
+    },
+    async archive(id) {
+      await db.query(sql`
+        WITH gone AS (DELETE FROM outbox.outbox_orders WHERE id = ${id} RETURNING *)
+        INSERT INTO outbox.outbox_orders_archive SELECT gone.*, now() FROM gone`);
+      await db.query(sql`
+        WITH gone AS (DELETE FROM outbox.idempo_ledger WHERE outbox_id = ${id} RETURNING *)
+        INSERT INTO outbox.idempo_ledger_archive SELECT gone.*, now() FROM gone`);
+    },
+    async drop() {
+      await server.stop(AbortSignal.timeout(5000));
+      for (const destination of destinations.values()) await destination.close();
+      await database.drop();
+      const failures = logged().filter(({ level }) => level === 'error' || level === 'fatal');
+      assert.deepEqual(failures, [], 'no request has cost a 500');
+    },
+  };
+}
+
+function openDestinations() {
+  const file = new URL('../../config/schemas/order.json', import.meta.url);
+  const schema = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, unknown>>;
+  const url = 'http://127.0.0.1:9/orders';
+  const backoff = { initialMs: 0, maxMs: 0, jitter: 0 };
+  const open = (name: string, more: Parameters<typeof httpSettings>[0]) =>
+    createDestination(httpSettings({ ...more, name }), {
+      broker: null,
+      retryMax: 8,
+      backoff,
+      isInternal: name.startsWith('_'),
+    });
+  return new Map(
+    [open('broker', { url, schema }), open('warehouse', { url }), open('_saga_events', { url })].map(
+      (destination) => [destination.name, destination],
+    ),
+  );
+}
