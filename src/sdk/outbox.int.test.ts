@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { context, ROOT_CONTEXT, trace, type Context, type ContextManager } from '@opentelemetry/api';
 import { Client, Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
 import { sql } from '../platform/postgres/sql.ts';
@@ -136,6 +135,22 @@ test('the same order again is replayed with the first id, also within one transa
     ],
   );
   assert.equal((await storedOrders(order.idempotencyKey)).length, 1);
+});
+
+test('an order is the same whether the SDK, SQL or somebody with other words for it adds it', async () => {
+  const request = {
+    price: 0.1 + 0.2,
+    '\ufb33': 1,
+    '\u{1f602}': [1e21, -0, '\u2028'],
+    a: { z: null, '': true },
+  };
+  const order = orderOf({ request, orderingKey: newKey() });
+  const first = await add(order);
+  const [again] = await database.db.query<{ id: bigint; outcome: string }>(sql`
+    SELECT id, outcome FROM outbox.add_order(
+      ${JSON.stringify(request, null, 2)}::json, ${order.idempotencyKey}, ${order.destination},
+      ${order.orderingKey})`);
+  assert.deepEqual([first.outcome, again], ['created', { id: first.id, outcome: 'replayed' }]);
 });
 
 test('a key of another order is a mismatch, and the transaction goes on', async () => {
@@ -351,37 +366,3 @@ test('a service needs no more rights than to add', async () => {
     await tx.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 });
-
-const traceId = '0af7651916cd43dd8448eb211c80319c';
-const spanId = 'b7ad6b7169203331';
-
-test('the send belongs below the given span, else below the active one', async () => {
-  const span = trace.wrapSpanContext({ traceId, spanId, traceFlags: 1 });
-  const active = trace.setSpan(ROOT_CONTEXT, span);
-  context.setGlobalContextManager(alwaysIn(active));
-  try {
-    const byDefault = orderOf();
-    await add(byDefault);
-    assert.equal((await stored(byDefault.idempotencyKey)).traceparent, `00-${traceId}-${spanId}-01`);
-    const traceparent = `00-${traceId}-00f067aa0ba902b7-00`;
-    const given = orderOf({ traceparent });
-    await add(given);
-    assert.equal((await stored(given.idempotencyKey)).traceparent, traceparent);
-    const broken = orderOf({ traceparent: 'nonsense\0' });
-    await add(broken);
-    assert.equal((await stored(broken.idempotencyKey)).traceparent, null);
-  } finally {
-    context.disable();
-  }
-});
-
-function alwaysIn(active: Context): ContextManager {
-  const manager: ContextManager = {
-    active: () => active,
-    with: (_context, work, self, ...args) => work.call(self as never, ...args),
-    bind: (_context, target) => target,
-    enable: () => manager,
-    disable: () => manager,
-  };
-  return manager;
-}

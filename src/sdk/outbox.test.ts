@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { context, INVALID_SPAN_CONTEXT, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import type { Context, ContextManager, SpanContext } from '@opentelemetry/api';
 import { outbox, type NewOrder, type Transaction } from './index.ts';
 
 /** What is refused is refused before anything is asked, so no transaction can suffer from it. */
@@ -41,6 +43,7 @@ const unstorable: readonly (readonly [what: string, request: unknown, reason: Re
   ['a lone surrogate', { a: ['\ud800'] }, /lone surrogate/],
   ['a prototype', JSON.parse('{"__proto__":{"a":1}}'), /must not be used as a name/],
   ['a number that no double is', { qty: rawNumber('0.1000000000000000001') }, /qty .*double/],
+  ['too much', { text: 'x'.repeat(33_554_432) }, /larger than 33554432 bytes/],
   ['600 levels', deep(600), /512 levels/],
   ['a million levels', deepObject(1_000_000), /./],
   ['a toJSON that throws', { toJSON: () => assert.fail('no form') }, /no form/],
@@ -62,6 +65,7 @@ for (const [what, request, reason] of unstorable)
 const wrongFields: readonly (readonly [what: string, fields: Record<string, unknown>, reason: RegExp])[] = [
   ['no destination', { destination: undefined }, /destination/],
   ['an empty destination', { destination: '' }, /destination/],
+  ['a destination without end', { destination: 'd'.repeat(101) }, /destination is longer than 100/],
   ['an internal destination', { destination: '_saga_events' }, /destination/],
   ['a destination with NUL', { destination: 'a\0b' }, /destination/],
   ['a short key', { idempotencyKey: 'short' }, /idempotencyKey .* 8 to 64/],
@@ -93,3 +97,58 @@ for (const [what, client, error] of wrongClients)
   test(`${what} instead of a client is told in words`, async () => {
     await assert.rejects(outbox.add(client() as Transaction, order), { name: 'TypeError', message: error });
   });
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const active = `00-${traceId}-b7ad6b7169203331-01`;
+const given = `00-${traceId}-00f067aa0ba902b7-00`;
+
+test('the send belongs below the given span, else below the active one', async () => {
+  const span = { traceId, spanId: 'b7ad6b7169203331', traceFlags: 1 };
+  assert.ok((await sentBelow(span, order)).includes(active));
+  assert.ok((await sentBelow(span, { ...order, traceparent: given })).includes(given));
+});
+
+test('a span that nobody records is none', async () => {
+  const values = await sentBelow(INVALID_SPAN_CONTEXT, { ...order, orderingKey: 'account-7', traceId: 't' });
+  assert.equal(values.filter((value) => value === null).length, 1);
+});
+
+async function sentBelow(span: SpanContext, added: NewOrder): Promise<readonly unknown[]> {
+  context.setGlobalContextManager(alwaysIn(trace.setSpanContext(ROOT_CONTEXT, span)));
+  try {
+    return await sentValues(added);
+  } finally {
+    context.disable();
+  }
+}
+
+test('a traceparent that is none is left out, and so is one where nothing is traced', async () => {
+  for (const traceparent of ['nonsense\0', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, undefined]) {
+    const values = await sentValues({ ...order, orderingKey: 'account-7', traceId: 't', traceparent });
+    assert.equal(values.filter((value) => value === null).length, 1, traceparent);
+  }
+});
+
+/** What the statement that adds the order is given. */
+async function sentValues(added: NewOrder): Promise<readonly unknown[]> {
+  let sent: readonly unknown[] = [];
+  const recording: Transaction = {
+    async query(_text, values) {
+      sent = values;
+      return { rows: [{ id: '1', outcome: 'created' }] };
+    },
+  };
+  assert.deepEqual(await outbox.add(recording, added), { outcome: 'created', id: 1n });
+  return sent;
+}
+
+function alwaysIn(active: Context): ContextManager {
+  const manager: ContextManager = {
+    active: () => active,
+    with: (_context, work, self, ...args) => work.call(self as never, ...args),
+    bind: (_context, target) => target,
+    enable: () => manager,
+    disable: () => manager,
+  };
+  return manager;
+}

@@ -39,8 +39,11 @@ export type AddedOrder =
   | Readonly<{ outcome: 'mismatch'; id: bigint; reason: string }>
   | Readonly<{ outcome: 'refused' | 'busy'; id: null; reason: string }>;
 
-/** In code points, as for the API. Two such names of four bytes each still fit into one entry of an index. */
+/** In code points, as for `outbox.add_order`. Both together still fit into one entry of an index. */
+const MAX_DESTINATION_LENGTH = 100;
 const MAX_NAME_LENGTH = 255;
+/** As a jsonb it may take six times as much, and must stay under 256 MB. */
+const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 /** No such schema, function or table. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 
@@ -131,7 +134,7 @@ function checkOrder(order: NewOrder): StorableOrder | Refusal {
   if (typeof idempotencyKey !== 'string' || !isIdempotencyKey(idempotencyKey))
     return refuse(`idempotencyKey is not ${MIN_KEY_LENGTH} to ${MAX_KEY_LENGTH} visible ASCII characters`);
   const flaw =
-    flawOfName('destination', destination) ??
+    flawOfName('destination', destination, MAX_DESTINATION_LENGTH) ??
     (orderingKey === null ? null : flawOfName('orderingKey', orderingKey)) ??
     (traceId === null ? null : flawOfName('traceId', traceId));
   if (flaw !== null) return refuse(flaw);
@@ -153,10 +156,10 @@ function refuse(reason: string): Refusal {
   return { reason };
 }
 
-function flawOfName(field: string, value: unknown): string | null {
+function flawOfName(field: string, value: unknown, maxLength = MAX_NAME_LENGTH): string | null {
   if (typeof value !== 'string' || value === '') return `${field} is not a text, or empty`;
-  if (Array.from(value.slice(0, 2 * MAX_NAME_LENGTH + 1)).length > MAX_NAME_LENGTH)
-    return `${field} is longer than ${MAX_NAME_LENGTH} characters`;
+  if (Array.from(value.slice(0, 2 * maxLength + 1)).length > maxLength)
+    return `${field} is longer than ${maxLength} characters`;
   const unsafe = findUnsafeInput(value, field);
   return unsafe === null ? null : `${field} ${unsafe.message}`;
 }
@@ -176,6 +179,8 @@ function writeRequest(request: unknown): WrittenRequest | Refusal {
     return refuse(`request ${error instanceof Loss ? '' : 'has no JSON form: '}${messageOf(error)}`);
   }
   if (text?.startsWith('{') !== true) return refuse('request is not an object');
+  if (Buffer.byteLength(text) > MAX_REQUEST_BYTES)
+    return refuse(`request is larger than ${MAX_REQUEST_BYTES} bytes of JSON`);
   const read = parseExactJson(text, 'request');
   if (!read.ok) return refuse(`request: ${read.flaw.field} ${read.flaw.message}`);
   return { text, value: read.value as WrittenRequest['value'] };

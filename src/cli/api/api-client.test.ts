@@ -69,6 +69,19 @@ test('the actor arrives as UTF-8, with a body and without', async () => {
   assert.deepEqual(actors, ['太郎@host', '太郎@host']);
 });
 
+test('a body that is text goes out as it is, beside headers of its own', async () => {
+  let asked = '';
+  const client = await clientOf((request, response) => {
+    request.setEncoding('utf8').on('data', (chunk: string) => (asked += chunk));
+    request.on('end', () =>
+      response.writeHead(201, json).end(`{"key":"${request.headers['x-key'] as string}"}`),
+    );
+  });
+  const body = '{ "n": 1.0, "n": 12345678901234567890 }';
+  const answer = await client.call({ method: 'POST', path: [], headers: { 'x-key': 'k' }, body });
+  assert.deepEqual([asked, answer.status, answer.value], [body, 201, { key: 'k' }]);
+});
+
 test('a refusal carries the code, the message, the details and the request id', async () => {
   const details = [{ field: 'page', reason: 'minimum', message: 'must be >= 1' }];
   const error = await errorOf(

@@ -8,12 +8,14 @@ export type ApiCall = Readonly<{
   /** Below the client's root, each as it is called: they are encoded here. */
   path: readonly string[];
   query?: Readonly<Record<string, string | undefined>>;
-  body?: Readonly<Record<string, unknown>>;
+  headers?: Readonly<Record<string, string>>;
+  /** A text is JSON already and goes out as it is. */
+  body?: Readonly<Record<string, unknown>> | string;
   timeoutMs?: number;
 }>;
 
 /** The answer as it came, for programs, and as values, for people. */
-export type ApiAnswer<T> = Readonly<{ text: string; value: T }>;
+export type ApiAnswer<T> = Readonly<{ status: number; text: string; value: T }>;
 
 export type ApiClient = Readonly<{
   /** Throws an ApiError for every answer that is not a good one. */
@@ -40,9 +42,9 @@ export function createApiClient(
       const answer = await sendRequest({
         method,
         url,
-        headers,
+        headers: { ...call.headers, ...headers },
         timeoutMs,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const value = readJson(answer);
       if (answer.status < 200 || answer.status > 299) throw refusal(answer, value);
@@ -53,7 +55,7 @@ export function createApiClient(
             status: answer.status,
           },
         );
-      return { text: answer.text, value: value as T };
+      return { status: answer.status, text: answer.text, value: value as T };
     },
   };
 }

@@ -3,7 +3,7 @@ import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
 import { withExamples } from '../examples.ts';
 import { escapeText } from '../output/escape-text.ts';
 import type { Terminal } from '../terminal.ts';
-import { sayReplayed, type Added } from './add.ts';
+import { created, sayReplayed, type Added } from './add.ts';
 import { statusOf, toneOf, type Order } from './order.ts';
 import { openOutboxSession } from './outbox-session.ts';
 import { bodyWith, keyHeader, readRequest, withRequestOptions, type RequestArgs } from './request-input.ts';
@@ -57,7 +57,7 @@ async function supersede(terminal: Terminal, id: string, args: ActionArgs & Requ
   session.show(answer, ({ id: added, status }) => {
     const place = `in the place of ${escapeText(id)}`;
     print.line(`${added} ${print.paint(toneOf(status), escapeText(status))} ${place}`);
-    if (!answer.isNew) sayReplayed(print, added);
+    if (answer.status !== created) sayReplayed(print, added);
   });
 }
 

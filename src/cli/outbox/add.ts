@@ -40,9 +40,12 @@ async function addOrder(terminal: Terminal, args: AddArgs): Promise<void> {
   });
   session.show(answer, ({ id, destination: name, status }) => {
     print.line(`${id} ${print.paint(toneOf(status), escapeText(status))} for ${escapeText(name)}`);
-    if (!answer.isNew) sayReplayed(print, id);
+    if (answer.status !== created) sayReplayed(print, id);
   });
 }
+
+/** The HTTP status of an order that is new; a replayed one has another. */
+export const created = 201;
 
 export function sayReplayed(print: Printer, id: number): void {
   print.note(

@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import type { Backoff } from '../../kernel/backoff.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { DestinationSettings, HttpSettings } from '../domain/destination-settings.ts';
@@ -30,7 +31,24 @@ export function createDestination(settings: DestinationSettings, deps: Destinati
     maxInFlight: settings.maxInFlight,
     hasSchema: settings.schema !== undefined,
     flawsOf: settings.schema === undefined ? () => [] : compileRequestSchema(settings.schema),
-    ...wayTo(settings, deps),
+    ...traced(settings.name, wayTo(settings, deps)),
+  };
+}
+
+const tracer = trace.getTracer('redrive');
+
+/** One span around all that is sent together. */
+function traced(destination: string, way: Way): Way {
+  return {
+    ...way,
+    send(orders, stopping) {
+      const attributes = { slice: 'outbox', destination, items: orders.length };
+      return tracer.startActiveSpan('send', { attributes }, (span) => {
+        const outcomes = way.send(orders, stopping);
+        void Promise.allSettled(outcomes).then(() => span.end());
+        return outcomes;
+      });
+    },
   };
 }
 

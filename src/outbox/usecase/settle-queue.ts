@@ -7,7 +7,7 @@ import type { Attempt, DeliveryStore, SettledAttempt } from './ports.ts';
  * more there is to do, the larger the batches, and a single order waits for nobody.
  */
 export type SettleQueue = Readonly<{
-  /** Resolves when it is written; rejects when it could not be before its lease was over. */
+  /** Resolves when it is written; rejects when it could not be, long after its lease was over. */
   settle(attempt: Attempt): Promise<SettledAttempt>;
 }>;
 
@@ -18,6 +18,12 @@ type Waiting = Readonly<{
 }>;
 
 const maxBatch = 500;
+
+/**
+ * That an order has reached the outside is a fact, which the ledger has to learn even when the order is somebody
+ * else's by then. So a database that comes back after the lease is told all the same.
+ */
+const lateWithinMs = 60_000;
 
 export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQueue {
   const waiting: Waiting[] = [];
@@ -30,7 +36,7 @@ export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQue
       try {
         const settled = await store.settle(
           batch.map(({ attempt }) => attempt),
-          withinTheLeases(batch, clock),
+          whileItMatters(batch, clock),
         );
         const byId = new Map(settled.map((one) => [one.id, one]));
         for (const { attempt, resolve } of batch)
@@ -56,8 +62,7 @@ export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQue
   };
 }
 
-/** Until the last of their leases is over it is worth trying; after that they are the reaper's. */
-function withinTheLeases(batch: readonly Waiting[], clock: Clock): AbortSignal {
+function whileItMatters(batch: readonly Waiting[], clock: Clock): AbortSignal {
   const longest = Math.max(...batch.map(({ attempt }) => remainingMs(attempt.order.lease, clock)));
-  return AbortSignal.timeout(Math.max(1, Math.ceil(longest)));
+  return AbortSignal.timeout(Math.ceil(Math.max(0, longest) + lateWithinMs));
 }
