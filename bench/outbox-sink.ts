@@ -55,5 +55,5 @@ function valueOf(header: string, request: Buffer): string | undefined {
   const at = request.indexOf(`\r\n${header}: `);
   if (at < 0) return undefined;
   const begin = at + header.length + 4;
-  return request.latin1Slice(begin, request.indexOf('\r\n', begin));
+  return request.toString('latin1', begin, request.indexOf('\r\n', begin));
 }

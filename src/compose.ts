@@ -150,7 +150,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
   const services: readonly Service[] = [
     wake,
     replica,
-    ...(runs('api') || runs('workers') ? [dlq.reaper, outbox.reaper] : []),
+    ...(runs('api') || runs('workers') ? [dlq.reaper, outbox.reaper, outbox.watch] : []),
     ...(runs('workers')
       ? [...dlq.maintenance, ...outbox.maintenance, housekeeping(db, logger), ...outbox.delivery]
       : []),

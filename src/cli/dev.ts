@@ -1,10 +1,17 @@
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { System } from '../compose.ts';
 import type { Config } from '../config.ts';
-import type { Broker } from '../platform/broker/port.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
+import {
+  hintLine,
+  openTradingPartner,
+  startShop,
+  startTrading,
+  withoutDemo,
+  type Demo,
+  type DemoOptions,
+  type TradingPartner,
+} from './demo.ts';
 import { withExamples } from './examples.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
 import { listenForStop, runUntilSignal } from './run-until-signal.ts';
@@ -35,104 +42,85 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
   const print = (text: string): void => void terminal.stdout.write(`${text}\n`);
   const stopAsked = listenForStop({ followsParent: terminal.env['npm_lifecycle_event'] !== undefined });
   stopAsked.addEventListener('abort', () => print('Stopping. Ctrl-C again ends it at once.'));
-  const config = devConfig(args, terminal);
+  const partner = args.demo ? await openTradingPartner(devConfig(args, terminal)) : null;
+  try {
+    const config = devConfig(args, terminal, partner?.destinations);
+    const system = await start(config, args, terminal, print);
+    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, partner);
+    if (!stopAsked.aborted) print(welcome(config, system.url, demos));
+    const beforeStop = async (): Promise<void> => {
+      await Promise.all(demos.map((demo) => demo.stop()));
+    };
+    await runUntilSignal(system, { stopAsked, beforeStop });
+  } finally {
+    // After the system: what was under way when it stopped has got its answer.
+    await partner?.close();
+  }
+}
+
+async function start(
+  config: Config,
+  args: DevArgs,
+  terminal: Terminal,
+  print: (text: string) => void,
+): Promise<System> {
   const { loggerFor, startSystem } = await import('../compose.ts');
   const logger = args.logs === true ? loggerFor(config) : warningsFor(config, terminal);
-
   const explaining = setTimeout(
     () => print('Starting. The first start makes a database and takes some seconds.'),
     quietStartMs,
   );
-  const system = await explainingDatabase(config, () =>
-    startSystem(config, { onPortTaken: 'next', logger }),
-  ).finally(() => clearTimeout(explaining));
-
-  const demo = args.demo ? await startDemo(config, system, print) : noDemo('No demo traffic.');
-  if (!stopAsked.aborted) print(welcome(config, system.url, demo));
-  await runUntilSignal(system, { stopAsked, beforeStop: demo.stop });
+  return explainingDatabase(config, () => startSystem(config, { onPortTaken: 'next', logger })).finally(() =>
+    clearTimeout(explaining),
+  );
 }
 
 /** Our defaults give way to whatever the file, the environment or the command line says. */
-function devConfig(args: DevArgs, terminal: Terminal): Config {
-  const { sources, kafka } = configFrom(args, {}, terminal);
+function devConfig(
+  args: DevArgs,
+  { env }: Terminal,
+  destinations?: Readonly<Record<string, unknown>>,
+): Config {
+  // An empty variable counts as not set, so it does not take the place of a default either.
+  const given = { env: Object.fromEntries(Object.entries(env).filter(([, text]) => text !== '')) };
+  const { sources, kafka } = configFrom(args, {}, given);
   const isOpen = (path: string): boolean => !(path in sources);
   const isLocal = kafka.local || ['kafka.brokers', 'kafka.local', 'kafka.enabled'].every(isOpen);
   const defaults = {
     ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
     // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
+    ...(destinations === undefined ? {} : { OUTBOX_DESTINATIONS: JSON.stringify(destinations) }),
   };
-  return configFrom(args, defaults, terminal);
+  return configFrom(args, defaults, given);
 }
 
-type Demo = Readonly<{ says: string; isRunning: boolean; stop: () => Promise<void> }>;
-
-function noDemo(says: string): Demo {
-  return { says, isRunning: false, stop: async () => {} };
+async function startDemos(
+  options: DemoOptions,
+  { demo }: DevArgs,
+  partner: TradingPartner | null,
+): Promise<readonly Demo[]> {
+  if (!demo) return [withoutDemo('No demo traffic.', options)];
+  const { broker } = options.system;
+  const shop = await startShop(options);
+  return partner === null || broker === null ? [shop] : [shop, startTrading(partner, broker, options)];
 }
 
-type DemoModule = Readonly<{
-  runOrdersPipeline(
-    options: Readonly<{ broker: Broker; signal: AbortSignal; seed: string; onBugFixed: () => void }>,
-  ): Promise<void>;
-}>;
-
-/** The examples are part of a clone, not of the published package. */
-const demoModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
-
-/** Only ever on the local broker: what arrives at a real one is read by others. */
-async function startDemo(config: Config, system: System, print: (text: string) => void): Promise<Demo> {
-  const { broker, logger } = system;
-  if (broker === null || !config.kafka.local)
-    return noDemo('No demo traffic: it runs on the local broker only.');
-  if (!existsSync(demoModule))
-    return noDemo('No demo traffic: this package was installed without its examples.');
-  const { runOrdersPipeline } = (await import(demoModule.href)) as DemoModule;
-  const stopping = new AbortController();
-  const running = runOrdersPipeline({
-    broker,
-    signal: stopping.signal,
-    seed: randomUUID(),
-    onBugFixed: () =>
-      print('The bug in the demo shop is fixed: retry its gift card orders, they go through now.'),
-  }).catch((error: unknown) => logger.error({ err: error }, 'the demo traffic has stopped'));
-  return {
-    says: 'A demo shop is running; some of its orders and payments fail and become dead letters.',
-    isRunning: true,
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-function welcome(config: Config, url: string, demo: Demo): string {
+function welcome(config: Config, url: string, demos: readonly Demo[]): string {
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
   return [
     `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is taken)` : ''}`,
-    `${demo.says} ${whereDataIs(config)} Ctrl-C stops it.`,
-    '',
-    ...whatToTry(url, demo).map(([what, command]) => `  ${what.padEnd(24)}${command}`),
+    `${whereDataIs(config)} Ctrl-C stops it.`,
+    ...demos.flatMap(({ says, toTry }) => ['', says, ...toTry.map(hintLine)]),
     '',
   ].join('\n');
 }
 
-/** Every command works as it stands, so without the demo none names a topic. */
-function whatToTry(url: string, { isRunning }: Demo): readonly (readonly [string, string])[] {
-  const cli = (words: string): string => `npx redrive dlq ${words}${isDefault(url) ? '' : ` --url ${url}`}`;
-  const byTopic = ['what failed, by topic', cli('topics')] as const;
-  if (!isRunning) return [byTopic, ['each message, and why', `curl ${url}/api/v1/dlq/messages`]];
-  return [
-    byTopic,
-    ['each message, and why', `curl ${url}/api/v1/dlq/orders.v1`],
-    ['try them all again', cli('retry-all orders.v1')],
-  ];
-}
-
-/** Where the command line looks by itself. */
-function isDefault(url: string): boolean {
-  return url === 'http://127.0.0.1:8080';
+/** Every command works as it stands; the command line finds the default address by itself. */
+function cliFor({ url }: System): (words: string) => string {
+  const where = url === 'http://127.0.0.1:8080' ? '' : ` --url ${url}`;
+  return (words) => `npx redrive ${words}${where}`;
 }
 
 function whereDataIs({ database }: Config): string {
@@ -152,10 +140,15 @@ type LogLine = Readonly<{
   level: string;
   msg?: string;
   topic?: string;
+  destination?: string;
+  order_id?: string;
+  error?: string;
   err?: Readonly<{ message?: string }>;
 }>;
 
 function sentenceOf(line: string): string {
-  const { level, msg, topic, err } = JSON.parse(line) as LogLine;
-  return `${level}: ${[topic, msg, err?.message].filter((part) => part !== undefined).join(': ')}`;
+  const { level, msg, topic, destination, order_id: order, error, err } = JSON.parse(line) as LogLine;
+  const about = order === undefined ? destination : `order ${order} to ${destination}`;
+  const parts = [topic, about, msg, error, err?.message].filter((part) => part !== undefined);
+  return `${level}: ${parts.join(': ')}`;
 }

@@ -158,7 +158,8 @@ function isExact(literal: string, value: number): boolean {
 
 /** One text for each decimal value. The sign is left out: every number but zero keeps it, and zero has none. */
 function decimalOf(literal: string): string {
-  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(literal) ?? [];
+  const [, whole = '', fraction = '', exponent = '0'] =
+    /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(literal) ?? [];
   const digits = whole + fraction;
   let from = 0;
   while (digits.charCodeAt(from) === ZERO) from += 1;

@@ -61,6 +61,8 @@ export type Outbox = Readonly<{
   addRoutes(app: HttpApp): void;
   /** Sends orders to their destinations. */
   delivery: readonly Service[];
+  /** Knows of throttles and circuits; in every process that sends or shows orders. */
+  watch: Service;
   /** Ends the attempts of lost workers; in every process that sends or shows orders. */
   reaper: Service;
   /** What one replica does for all: figures, retention. */
@@ -78,13 +80,14 @@ const reapEveryMs = 1000;
 export function createOutbox(deps: OutboxDeps): Outbox {
   const { db, worker, options } = deps;
   const log = deps.logger.child({ slice: 'outbox' });
+  const destinations = openDestinations(deps);
   const store = createPostgresDeliveryStore(db, worker, {
     ...options,
+    askable: [...destinations.values()].filter(({ askStatus }) => askStatus !== null).map(({ name }) => name),
     onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
   });
   const states = createPostgresDestinationState(db);
   const reader = createPostgresOrderReader(db);
-  const destinations = openDestinations(deps);
   const delivery = createDelivery({
     ...options,
     db,
@@ -112,6 +115,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
         gateOf: delivery.gateOf,
       }),
     delivery: delivery.services,
+    watch: delivery.watch,
     reaper: createLoop({
       name: 'outbox reaper',
       everyMs: reapEveryMs,

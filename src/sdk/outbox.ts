@@ -42,8 +42,8 @@ export type AddedOrder =
 /** In code points, as for `outbox.add_order`. Both together still fit into one entry of an index. */
 const MAX_DESTINATION_LENGTH = 100;
 const MAX_NAME_LENGTH = 255;
-/** As a jsonb it may take six times as much, and must stay under 256 MB. */
-const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
+/** As `outbox.add_order` has it: a batch of orders is in memory at once. */
+const MAX_REQUEST_BYTES = 1024 * 1024;
 /** No such schema, function or table. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 

@@ -10,7 +10,12 @@ import type { ClaimOptions, ClaimedOrder, DeliveryStore, NewOrder } from '../../
 export function orderStores(
   db: Database,
   worker: Worker,
-  options: Readonly<{ leaseMs?: number; retryMax?: number; backoffMs?: number }> = {},
+  options: Readonly<{
+    leaseMs?: number;
+    retryMax?: number;
+    backoffMs?: number;
+    askable?: readonly string[];
+  }> = {},
 ) {
   const ledgerTtlMs = 3_600_000;
   const delivery = createPostgresDeliveryStore(db, worker, {
@@ -18,6 +23,7 @@ export function orderStores(
     retryMax: options.retryMax ?? 8,
     backoff: { initialMs: options.backoffMs ?? 0, maxMs: options.backoffMs ?? 0, jitter: 0 },
     ledgerTtlMs,
+    askable: options.askable ?? [],
     onSettleRetry: () => {},
   });
   return { delivery, orders: createPostgresOrderStore(db, { ledgerTtlMs }) };
@@ -39,6 +45,7 @@ export function newOrder(more: Partial<NewOrder> = {}): NewOrder {
   };
 }
 
+/** As a dispatcher does: claims, and then holds back what was found behind another of its key. */
 export async function claimAll(
   delivery: DeliveryStore,
   more: Partial<ClaimOptions> = {},
@@ -51,7 +58,9 @@ export async function claimAll(
     after: null,
     ...more,
   } as const;
-  return (await delivery.claim(options)).orders;
+  const { orders, crowded } = await delivery.claim(options);
+  if (crowded.length > 0) await delivery.holdBack(options.destination, crowded);
+  return orders;
 }
 
 type As<End extends Settlement['to']> = Extract<Settlement, { to: End }>;

@@ -2,36 +2,58 @@ import assert from 'node:assert/strict';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { eventually } from './eventually.ts';
-import { startPartner, type Partner, type PartnerOptions } from './partner.ts';
+import {
+  startPartner,
+  type EffectLedger,
+  type Partner,
+  type PartnerAct,
+  type SeenRequest,
+} from './partner.ts';
 import { startTestSystem, type TestSystem, type TestSystemOptions } from './start-system.ts';
 
-/** The whole system with a real partner behind the destination `broker`. */
+/** The whole system with a real partner behind the destination `broker`, and behind every other one. */
 export type OutboxSystem = Readonly<{
   system: TestSystem;
   partner: Partner;
   /** Posts an order; its id. */
-  order(more?: Readonly<Record<string, unknown>>): Promise<bigint>;
+  order(more?: OrderOptions): Promise<bigint>;
+  /** What the partner does with orders that came without a plan of their own. */
+  otherwise(act: (key: string) => PartnerAct): void;
   /** Resolves with the row when the order has this status. */
   becomes(id: bigint, status: string, withinMs?: number): Promise<StoredOrder>;
+  requestsOf(order: Pick<StoredOrder, 'idempotency_key'>): readonly SeenRequest[];
   drop(): Promise<void>;
+  /** Drops it, after a look at all that happened: each order has had its effect once, or has not had it. */
+  conclude(effects?: EffectLedger): Promise<void>;
 }>;
+
+/** Fields of the body, and what the partner does with its requests one after another, the last for all that follow. */
+export type OrderOptions = Readonly<{ does?: readonly PartnerAct[]; [field: string]: unknown }>;
 
 export type StoredOrder = Readonly<{
   id: bigint;
   idempotency_key: string;
+  destination: string;
+  ordering_key: string | null;
   status: string;
+  resolution: string | null;
   retry_count: number;
   last_error: string | null;
   in_doubt: boolean;
   first_sent_at: Date | null;
+  response: Readonly<{ status: number | null; broker_order_id: string | null }> | null;
 }>;
 
-export type OutboxSystemOptions = Omit<TestSystemOptions, 'database'> &
+type Settings = Readonly<Record<string, unknown>>;
+
+export type OutboxSystemOptions = TestSystemOptions &
   Readonly<{
-    partner?: PartnerOptions;
+    /** One that is there already, as after a restart of the system. */
+    partner?: Partner;
     /** Keys of the destination `broker`, beside type and url. */
-    broker?: Readonly<Record<string, unknown>>;
-    destinations?: Readonly<Record<string, unknown>>;
+    broker?: Settings;
+    /** Further destinations; what those over HTTP do not say is as in `broker`. */
+    destinations?: (partner: Partner) => Readonly<Record<string, Settings>>;
   }>;
 
 /** Waits of milliseconds, so that a test sees a whole life of an order. */
@@ -44,41 +66,64 @@ export const fastEnv = {
 let made = 0;
 
 export async function startOutboxSystem(options: OutboxSystemOptions = {}): Promise<OutboxSystem> {
-  const partner = await startPartner(options.partner);
-  const destinations = {
-    broker: {
-      type: 'http',
-      url: partner.url,
-      timeout_ms: 500,
-      idempotency: 'enforced',
-      conflict: 'processed',
-      ...options.broker,
-    },
-    ...options.destinations,
-  };
+  const partner = options.partner ?? (await startPartner());
+  const plans = new Map<string, readonly PartnerAct[]>();
+  let otherwise = (_key: string): PartnerAct => ({ act: 'ok' });
+  partner.setScript(({ key, attempt }) => plans.get(key)?.slice(0, attempt).at(-1) ?? otherwise(key));
   const system = await startTestSystem({
     ...options,
-    env: { ...fastEnv, OUTBOX_DESTINATIONS: JSON.stringify(destinations), ...options.env },
+    env: {
+      ...fastEnv,
+      OUTBOX_DESTINATIONS: JSON.stringify(destinationsOf(partner, options)),
+      ...options.env,
+    },
   });
+  const drop = async (): Promise<void> => {
+    await system.drop();
+    if (options.partner === undefined) await partner.stop();
+  };
   return {
     system,
     partner,
-    async order(more = {}) {
+    async order({ does, ...more } = {}) {
       made += 1;
       const key = `e2e-order-${made}`;
       const body = { destination: 'broker', idempotency_key: key, request: { n: made }, ...more };
+      if (does !== undefined) plans.set(body.idempotency_key, does);
       const answer = await system.api.post<{ id: number }>('/api/v1/outbox/orders', body, {
         'idempotency-key': body.idempotency_key,
       });
       assert.equal(answer.status, 201, JSON.stringify(answer.body));
       return BigInt(answer.body.id);
     },
+    otherwise: (act) => void (otherwise = act),
     becomes: (id, status, withinMs = 15_000) => orderBecomes(system.db, id, { status, withinMs }),
-    async drop() {
-      await system.drop();
-      await partner.stop();
+    requestsOf: ({ idempotency_key }) => partner.requests.filter(({ key }) => key === idempotency_key),
+    drop,
+    async conclude(effects = partner.ledger) {
+      try {
+        await assertOneEffectEach(system.db, effects);
+      } finally {
+        await drop();
+      }
     },
   };
+}
+
+function destinationsOf(partner: Partner, { broker, destinations }: OutboxSystemOptions): Settings {
+  const usual = {
+    type: 'http',
+    url: partner.url,
+    timeout_ms: 8000,
+    idempotency: 'enforced',
+    conflict: 'processed',
+    ...broker,
+  };
+  const others = Object.entries(destinations?.(partner) ?? {}).map(([name, settings]) => [
+    name,
+    settings['type'] === undefined ? { ...usual, ...settings } : settings,
+  ]);
+  return { broker: usual, ...Object.fromEntries(others) };
 }
 
 export async function orderBecomes(
@@ -88,13 +133,110 @@ export async function orderBecomes(
 ): Promise<StoredOrder> {
   return eventually(
     async () => {
-      const [row] = await db.query<StoredOrder>(sql`
-        SELECT id, idempotency_key, status, retry_count, last_error, in_doubt, first_sent_at
-        FROM outbox.outbox_orders WHERE id = ${id}`);
-      assert.ok(row);
+      const row = await storedOrder(db, id);
       assert.equal(row.status, status, row.last_error ?? '');
       return row;
     },
     { withinMs },
   );
+}
+
+export async function storedOrder(db: Database, id: bigint): Promise<StoredOrder> {
+  const [row] = await db.query<StoredOrder>(sql`
+    SELECT id, idempotency_key, destination, ordering_key, status, resolution, retry_count, last_error, in_doubt,
+           first_sent_at, response
+    FROM outbox.outbox_orders WHERE id = ${id}`);
+  assert.ok(row);
+  return row;
+}
+
+type ToldOrder = StoredOrder & Readonly<{ ledger_status: string; is_kept_for_ever: boolean; told: number }>;
+
+type Step = Readonly<{
+  outbox_id: bigint;
+  status_from: string | null;
+  status_to: string;
+  retry_count: number;
+  lease_epoch: bigint | null;
+  actor: string;
+}>;
+
+/**
+ * What holds for every order at any time, whatever the partner did: one that is sent has had its effect once, one
+ * that is in doubt at most once, every other one never. Ledger, audit and messages to people say the same. To be
+ * called when nothing is under way.
+ */
+async function assertOneEffectEach(db: Database, effects: EffectLedger): Promise<void> {
+  const orders = await db.query<ToldOrder>(sql`
+    SELECT o.*, l.status AS ledger_status, l.expires_at = 'infinity' AS is_kept_for_ever,
+           (SELECT count(*)::int FROM platform.notify_events e
+            WHERE e.slice = 'outbox' AND e.kind = 'dead' AND e.item_id = o.id::text) AS told
+    FROM outbox.outbox_orders o JOIN outbox.idempo_ledger l USING (idempotency_key)`);
+  const steps = await db.query<Step>(sql`
+    SELECT outbox_id, status_from, status_to, retry_count, lease_epoch, actor FROM outbox.outbox_audit ORDER BY id`);
+  const stories = Map.groupBy(steps, (step) => step.outbox_id);
+  for (const order of orders) {
+    assertEffect(order, effects.get(order.idempotency_key)?.count ?? 0);
+    assertLedger(order);
+    assertStory(order, stories.get(order.id) ?? []);
+  }
+  const known = new Set(orders.map((order) => order.idempotency_key));
+  assert.deepEqual(
+    effects.entries().filter(({ key }) => !known.has(key)),
+    [],
+    'every effect is of an order',
+  );
+}
+
+function nameOf({ id, destination, status, last_error: error }: StoredOrder): string {
+  return `order ${id} to ${destination}, ${status} ${error ?? ''}`;
+}
+
+function assertEffect(order: ToldOrder, effects: number): void {
+  const isUnknown = order.last_error?.startsWith('UNKNOWN: ') === true;
+  const isOpen = order.status !== 'dead' || order.resolution !== null;
+  if (order.status === 'sent') assert.equal(effects, 1, nameOf(order));
+  else if (order.in_doubt && (isOpen || isUnknown)) assert.ok(effects <= 1, nameOf(order));
+  else assert.equal(effects, 0, nameOf(order));
+  if (isUnknown) assert.equal(order.in_doubt, true, nameOf(order));
+}
+
+function assertLedger(order: ToldOrder): void {
+  const expected = { sent: 'succeeded', dead: 'failed' }[order.status] ?? 'accepted';
+  assert.equal(order.ledger_status, expected, nameOf(order));
+  const hasEnded = order.status === 'sent' || order.resolution !== null;
+  assert.equal(order.is_kept_for_ever, !hasEnded, nameOf(order));
+}
+
+const changes: Readonly<Record<string, readonly string[]>> = {
+  queued: ['sending', 'dead'],
+  sending: ['sent', 'failed', 'dead', 'queued'],
+  failed: ['queued', 'dead'],
+  dead: ['dead', 'sent'],
+  sent: [],
+};
+
+/** From its first row to the order's status: each step is legal and begins where the one before it ended. */
+function assertStory(order: ToldOrder, steps: readonly Step[]): void {
+  const told = `${nameOf(order)}: ${steps.map((step) => step.status_to).join(' > ')}`;
+  const [first] = steps;
+  assert.deepEqual([first?.status_from, first?.status_to], [null, 'queued'], told);
+  for (const [i, step] of steps.entries()) {
+    const before = steps[i - 1];
+    if (before === undefined) continue;
+    assert.equal(step.status_from, before.status_to, told);
+    assert.ok(changes[before.status_to]?.includes(step.status_to), told);
+    const costs = step.retry_count - before.retry_count;
+    assert.ok(costs === 0 || (costs === 1 && step.status_to === 'failed'), told);
+    // Whoever has claimed it ends it, unless the reaper does.
+    if (before.status_to === 'sending' && step.actor !== 'reaper')
+      assert.deepEqual([step.lease_epoch, step.actor], [before.lease_epoch, before.actor], told);
+  }
+  assert.deepEqual(
+    [steps.at(-1)?.status_to, steps.at(-1)?.retry_count],
+    [order.status, order.retry_count],
+    told,
+  );
+  const deaths = steps.filter(({ status_from: from, status_to: to }) => from === 'sending' && to === 'dead');
+  assert.equal(order.told, deaths.length, `a person is told: ${told}`);
 }

@@ -79,6 +79,17 @@ test('the waits are 2, 4, … 256 seconds, give or take a tenth, and the ninth f
   assert.deepEqual(last, { to: 'dead', error: 'BROKER_5XX: HTTP 503', inDoubt: false });
 });
 
+test('a Retry-After of nothing does not shorten the backoff', () => {
+  const settlement = decideSettlement(fresh, { ...failure, retryAfterMs: 0 }, policy, () => 0.5);
+  assert.ok(settlement.to === 'failed' && settlement.delayMs === 2000);
+});
+
+test('who is told to the end that an order is being worked on dies UNKNOWN', () => {
+  const running: SendOutcome = { end: 'failed', code: 'CONFLICT_RUNNING', detail: 'HTTP 409' };
+  const last = decideSettlement({ ...fresh, retryCount: 8 }, running, policy);
+  assert.deepEqual(last, { to: 'dead', error: 'UNKNOWN: CONFLICT_RUNNING: HTTP 409', inDoubt: true });
+});
+
 test('a Retry-After is never undercut, and spread only upward', () => {
   fc.assert(
     fc.property(states, policies, randoms, fc.nat(3_600_000), (state, any, random, retryAfterMs) => {
@@ -86,7 +97,8 @@ test('a Retry-After is never undercut, and spread only upward', () => {
       const settlement = decideSettlement(state, outcome, any, () => random);
       if (settlement.to !== 'failed') return;
       assert.ok(settlement.delayMs >= retryAfterMs);
-      assert.ok(settlement.delayMs <= retryAfterMs * (1 + any.backoff.jitter));
+      const longest = any.backoff.maxMs * (1 + any.backoff.jitter);
+      assert.ok(settlement.delayMs <= Math.max(longest, retryAfterMs * (1 + any.backoff.jitter)));
     }),
   );
 });
@@ -109,13 +121,20 @@ test('doubt is never forgotten, and whoever dies in doubt dies UNKNOWN', () => {
         decideProbe(state, outcome, any),
       ]) {
         if (settlement.to !== 'failed' && settlement.to !== 'dead') continue;
-        assert.equal(settlement.inDoubt, state.inDoubt || outcome.end === 'unknown');
+        assert.equal(
+          settlement.inDoubt,
+          state.inDoubt || outcome.end === 'unknown' || isWorkedOn(settlement, outcome),
+        );
         if (settlement.to === 'dead')
           assert.equal(settlement.error.startsWith('UNKNOWN: '), isUnknown(settlement, outcome));
       }
     }),
   );
 });
+
+function isWorkedOn({ to }: Readonly<{ to: string }>, outcome: SendOutcome): boolean {
+  return to === 'dead' && outcome.end === 'failed' && outcome.code === 'CONFLICT_RUNNING';
+}
 
 function isUnknown({ inDoubt }: Readonly<{ inDoubt: boolean }>, outcome: SendOutcome): boolean {
   return inDoubt || ('code' in outcome && outcome.code === 'UNKNOWN');

@@ -168,7 +168,9 @@ function decideFailed(
   random: () => number,
 ): Settlement {
   const { inDoubt } = failure;
-  if (order.retryCount >= policy.retryMax) return die(failure, inDoubt);
+  // Who is told to the end that the order is being worked on cannot know that nothing comes of it.
+  if (order.retryCount >= policy.retryMax)
+    return die(failure, inDoubt || failure.code === 'CONFLICT_RUNNING');
   const error = errorText(failure.code, failure.detail);
   const delayMs = delayOf(order.retryCount + 1, failure.retryAfterMs, policy, random);
   return { to: 'failed', error, inDoubt, delayMs, costsRetry: true };
@@ -205,8 +207,8 @@ function delayOf(
   policy: SendPolicy,
   random: () => number,
 ): number {
-  if (retryAfterMs === undefined) return backoffMs(policy.backoff, failures, random);
-  return retryAfterMs * (1 + policy.backoff.jitter * random());
+  const backoff = backoffMs(policy.backoff, failures, random);
+  return Math.max(backoff, (retryAfterMs ?? 0) * (1 + policy.backoff.jitter * random()));
 }
 
 /** `CODE: detail`, as it is stored. */

@@ -29,6 +29,7 @@ export function createDestination(settings: DestinationSettings, deps: Destinati
     isInternal: deps.isInternal ?? false,
     policy: policyOf(settings, deps),
     maxInFlight: settings.maxInFlight,
+    isDisabled: settings.type === 'kafka' && deps.broker === null,
     hasSchema: settings.schema !== undefined,
     flawsOf: settings.schema === undefined ? () => [] : compileRequestSchema(settings.schema),
     ...traced(settings.name, wayTo(settings, deps)),

@@ -34,7 +34,10 @@ export type DeliveryDeps = Readonly<{
 }>;
 
 export type Delivery = Readonly<{
+  /** Sends orders to their destinations. */
   services: readonly Service[];
+  /** Keeps an eye on throttle and circuit; in every process that sends or tells about them. */
+  watch: Service;
   gateOf(destination: string): GateReading | null;
   /** For the figures; nothing where this process does not send to it. */
   stateOf(destination: string): readonly DestinationState[];
@@ -59,6 +62,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   let replicas = 1;
   const ways = new Map<string, Way>();
   for (const destination of deps.destinations.values()) {
+    if (destination.isDisabled) continue;
     const { name } = destination;
     const gate = createDestinationGate(
       {
@@ -80,6 +84,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
         parallelism: deps.parallelism,
         idleSleepMs: deps.idleSleepMs,
         onError: (error) => log.warn({ err: error, destination: name }, 'sending orders failed'),
+        onLost: deps.sends.onLost,
       },
       destination,
     );
@@ -101,7 +106,8 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   });
 
   return {
-    services: [closing(deps.destinations), watch, ...[...ways.values()].map(({ dispatcher }) => dispatcher)],
+    watch,
+    services: [closing(deps.destinations), together([...ways.values()].map(({ dispatcher }) => dispatcher))],
     stateOf(name) {
       const snapshot = ways.get(name)?.gate.snapshot();
       return snapshot === undefined
@@ -113,6 +119,19 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       return way === undefined
         ? null
         : { snapshot: way.gate.snapshot(), inFlight: way.dispatcher.inFlight() };
+    },
+  };
+}
+
+/** All of them stop claiming at once, and none waits for what another one still has under way. */
+function together(dispatchers: readonly Dispatcher[]): Service {
+  return {
+    name: 'outbox dispatchers',
+    async start() {
+      await Promise.all(dispatchers.map((dispatcher) => dispatcher.start()));
+    },
+    async stop(deadline) {
+      await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop(deadline)));
     },
   };
 }

@@ -238,6 +238,7 @@ test('the audit refuses every change', async () => {
     sql`UPDATE outbox.outbox_audit SET actor = 'somebody else'`,
     sql`DELETE FROM outbox.outbox_audit`,
     sql`TRUNCATE outbox.outbox_audit`,
+    sql`TRUNCATE outbox.outbox_audit_default`,
   ])
     await assert.rejects(database.db.query(statement), /append-only/);
 });

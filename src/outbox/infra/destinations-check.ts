@@ -14,10 +14,14 @@ export function destinationsCheck(
     async check() {
       const waiting = await store.waitingDestinations();
       const unknown = waiting.filter((name) => !destinations.has(name));
+      const disabled = waiting.filter((name) => destinations.get(name)?.isDisabled === true);
       const open = [...destinations.keys()].filter((name) => gateOf(name)?.snapshot.circuit.state === 'open');
       const troubles = [
         ...(unknown.length > 0
           ? [`orders wait for destinations unknown here: ${unknown.slice(0, 5).join(', ')}`]
+          : []),
+        ...(disabled.length > 0
+          ? [`orders wait for destinations without a broker: ${disabled.slice(0, 5).join(', ')}`]
           : []),
         ...(open.length > 0 ? [`the circuit is open: ${open.slice(0, 5).join(', ')}`] : []),
       ];

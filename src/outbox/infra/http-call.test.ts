@@ -291,3 +291,15 @@ test('a call that is withdrawn while it waits is never sent, and one under way g
   await pool.close();
   assert.equal(requests, 1);
 });
+
+test('a process that was suspended while it connected sends nothing after its time', async (t) => {
+  let requests = 0;
+  const { port } = await serveRaw(t, (socket) => onRequest(socket, () => (requests++, socket.end())));
+  // When it is awake again it hears of its connection first: here it never hears of its timers.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const ending = call(t, `http://127.0.0.1:${port}`, { timeoutMs: 50 });
+  const awakeAtMs = performance.now() + 100;
+  while (performance.now() < awakeAtMs);
+  const end = await ending;
+  assert.deepEqual([end.end, requests], ['unsent', 0]);
+});

@@ -7,7 +7,7 @@ import type { SendOutcome } from '../domain/order.ts';
 import type { OutgoingOrder, Sender } from '../usecase/ports.ts';
 import { traceparentOf } from './traceparent.ts';
 
-const UNREACHABLE_RETRY_MS = 1000;
+const UNREACHABLE_RETRY_MS = 5000;
 const DISABLED_RETRY_MS = 5000;
 const MAX_DETAIL_BYTES = 500;
 

@@ -39,7 +39,8 @@ function laneRows(lanes: readonly Lane[]): Sql {
  * Everything that ends an order of a key, or holds back one behind another, has locked the lane first and looks
  * at it in a later statement. So the first one of a key that holds it is never left held back: whoever ends the
  * one before it sees it, or it sees that end. Callers' transactions never take this lock, so nobody waits for
- * them. Locks are taken in one order: lanes, then ledger rows by key, then orders.
+ * them. Locks are taken in one order: lanes, then ledger rows by key, then orders. (A settle to sent takes its orders and
+ * their ledger rows in one statement; the deadlock that may come of it is broken and tried again.)
  */
 export async function lockLanes(tx: Queryable, lanes: readonly Lane[]): Promise<void> {
   if (lanes.length === 0) return;

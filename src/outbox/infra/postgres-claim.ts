@@ -32,36 +32,40 @@ export async function claimOrders(
   const { limit, leaseMs } = options;
   if (options.lane !== 'keyed') return claimWhere(worker, { where: dueInLane(options), limit, leaseMs });
   const candidates = await peekKeyed(db, options);
+  const looked = { last: lastOf(candidates), isFull: candidates.length === limit };
   const behind = candidates.filter((candidate) => candidate.is_behind);
-  if (behind.length > 0) await holdBack(db, options.destination, behind);
+  const crowded = [...new Set(behind.map((candidate) => candidate.ordering_key))];
   const first = candidates.filter((candidate) => !candidate.is_behind).map(({ id }) => id);
-  const last = lastOf(candidates);
-  if (first.length === 0) return { orders: [], last };
-  const claimed = await claimWhere(worker, {
+  if (first.length === 0) return { orders: [], ...looked, crowded };
+  const { orders: claimed } = await claimWhere(worker, {
     where: sql`${dueInLane(options)} AND t.id = ANY(${first}::bigint[]) AND NOT ${isBehindAnother(sql`t`)}`,
     limit,
     leaseMs,
   });
-  return { orders: claimed.orders, last };
+  return { orders: claimed, ...looked, crowded };
 }
 
-/** The order that a probe sends: of the oldest due ones the one with the fewest retries. */
+/** The order that a probe sends: of the oldest due ones the one with the fewest retries; none that has to run alone. */
 export async function claimProbe(
   worker: Worker,
-  { destination, notId, leaseMs }: Readonly<{ destination: string; notId: bigint | null; leaseMs: number }>,
+  {
+    destination,
+    notId,
+    retryMax,
+    leaseMs,
+  }: Readonly<{ destination: string; notId: bigint | null; retryMax: number; leaseMs: number }>,
 ): Promise<ClaimedOrder | null> {
-  const due = sql`t.destination = ${destination} AND t.status IN ('queued', 'failed') AND t.next_attempt_at <= now()`;
+  const due = sql`t.destination = ${destination} AND t.status IN ('queued', 'failed') AND t.next_attempt_at <= now()
+    AND NOT (t.lease_lost AND t.retry_count >= ${retryMax})`;
+  const oldest = (lane: Sql): Sql => sql`(
+    SELECT t.* FROM outbox.outbox_orders t
+    WHERE ${due} AND ${lane} ORDER BY t.next_attempt_at, t.id LIMIT ${probeCandidates})`;
   const rows = await worker.db.query<{ id: bigint }>(sql`
-    SELECT id FROM (
-      (SELECT t.id, t.retry_count FROM outbox.outbox_orders t
-       WHERE ${due} AND t.ordering_key IS NULL
-       ORDER BY t.next_attempt_at, t.id LIMIT ${probeCandidates})
-      UNION ALL
-      (SELECT t.id, t.retry_count FROM outbox.outbox_orders t
-       WHERE ${due} AND t.ordering_key IS NOT NULL AND NOT t.held AND NOT ${isBehindAnother(sql`t`)}
-       ORDER BY t.next_attempt_at, t.id LIMIT ${probeCandidates})
-    ) candidate
-    ORDER BY id IS NOT DISTINCT FROM ${notId}::bigint, retry_count, id
+    SELECT t.id
+    FROM (${oldest(sql`t.ordering_key IS NULL`)}
+          UNION ALL ${oldest(sql`t.ordering_key IS NOT NULL AND NOT t.held`)}) AS t
+    WHERE t.ordering_key IS NULL OR NOT ${isBehindAnother(sql`t`)}
+    ORDER BY t.id IS NOT DISTINCT FROM ${notId}::bigint, t.retry_count, t.id
     LIMIT 1`);
   const [candidate] = rows;
   if (candidate === undefined) return null;
@@ -92,7 +96,13 @@ async function claimWhere(worker: Worker, claiming: Claiming): Promise<ClaimResu
     also: auditOfClaim(worker.owner),
     rowOrder: sql`next_attempt_at, id`,
   });
-  return { orders: rows.map((row) => orderOf(row, lease)), last: lastOf(rows) };
+  const claimedAtMs = lease.endsAtMs - claiming.leaseMs;
+  return {
+    orders: rows.map((row) => orderOf(row, lease, claimedAtMs)),
+    last: lastOf(rows),
+    isFull: rows.length === claiming.limit,
+    crowded: [],
+  };
 }
 
 /** A retry is told as what it is: failed, queued again, sending. */
@@ -134,38 +144,42 @@ async function peekKeyed(db: Queryable, options: ClaimOptions): Promise<readonly
     LIMIT ${options.limit}`);
 }
 
-/** As many of one key as are held back at once; the rest follows in the next round. */
-const heldAtOnce = 20_000;
+/** As many as are held back at once; the rest follows in the next round. */
+const heldAtOnce = 5000;
 
 /**
- * Takes what is behind another of its key out of the claim's sight, all of that key at once: a million of them
- * cost each of them one update, and then nothing, however long the first one takes.
+ * Takes what is behind another of its key out of the claim's sight, all of a key at once: a million of them cost
+ * each of them one update, and then nothing, however long the first one takes.
  */
-async function holdBack(db: Database, destination: string, behind: readonly Candidate[]): Promise<void> {
-  const keys = [...new Set(behind.map((candidate) => candidate.ordering_key))];
+export async function holdBack(
+  db: Database,
+  destination: string,
+  orderingKeys: readonly string[],
+): Promise<void> {
   await db.transaction(async (tx) => {
     const locked = await tryLockLanes(
       tx,
-      keys.map((orderingKey): Lane => ({ destination, orderingKey })),
+      orderingKeys.map((orderingKey): Lane => ({ destination, orderingKey })),
     );
     if (locked.length === 0) return;
+    const ofLane = sql`o.destination = ${destination} AND o.ordering_key = lane.ordering_key AND ${holdsItsKey(sql`o`)}`;
     await tx.query(sql`
       UPDATE outbox.outbox_orders t SET held = true
-      FROM unnest(${locked.map(({ orderingKey }) => orderingKey)}::text[]) AS lane (ordering_key)
-      CROSS JOIN LATERAL (
-        SELECT o.ordering_seq FROM outbox.outbox_orders o
-        WHERE o.destination = ${destination} AND o.ordering_key = lane.ordering_key AND ${holdsItsKey(sql`o`)}
-        ORDER BY o.ordering_seq
-        LIMIT 1
-      ) AS first
-      CROSS JOIN LATERAL (
-        SELECT o.id FROM outbox.outbox_orders o
-        WHERE o.destination = ${destination} AND o.ordering_key = lane.ordering_key AND ${holdsItsKey(sql`o`)}
-          AND o.ordering_seq > first.ordering_seq AND NOT o.held AND o.status IN ('queued', 'failed')
-        ORDER BY o.ordering_seq
+      FROM (
+        SELECT waiting.id
+        FROM unnest(${locked.map(({ orderingKey }) => orderingKey)}::text[]) AS lane (ordering_key)
+        CROSS JOIN LATERAL (
+          SELECT o.ordering_seq FROM outbox.outbox_orders o WHERE ${ofLane} ORDER BY o.ordering_seq LIMIT 1
+        ) AS first
+        CROSS JOIN LATERAL (
+          SELECT o.id FROM outbox.outbox_orders o
+          WHERE ${ofLane} AND o.ordering_seq > first.ordering_seq AND NOT o.held AND o.status IN ('queued', 'failed')
+          ORDER BY o.ordering_seq
+          LIMIT ${heldAtOnce}
+        ) AS waiting
         LIMIT ${heldAtOnce}
-      ) AS waiting
-      WHERE t.id = waiting.id AND NOT t.held AND t.status IN ('queued', 'failed')`);
+      ) AS behind
+      WHERE t.id = behind.id AND NOT t.held AND t.status IN ('queued', 'failed')`);
   });
 }
 
@@ -174,7 +188,7 @@ function lastOf(rows: readonly Readonly<{ id: bigint; due_at: string }>[]): LowW
   return last === undefined ? null : { nextAttemptAt: last.due_at, id: last.id };
 }
 
-function orderOf(row: ClaimedRow, lease: Lease): ClaimedOrder {
+function orderOf(row: ClaimedRow, lease: Lease, claimedAtMs: number): ClaimedOrder {
   return {
     id: row.id,
     idempotencyKey: row.idempotency_key,
@@ -186,6 +200,7 @@ function orderOf(row: ClaimedRow, lease: Lease): ClaimedOrder {
     lease,
     retryCount: row.retry_count,
     ageMs: row.age_ms,
+    claimedAtMs,
     inDoubt: row.in_doubt,
     was: { status: row.was_status, firstSentAt: row.was_first_sent_at },
   };

@@ -6,7 +6,7 @@ import type { Worker } from '../../platform/postgres/work.ts';
 import type { Settlement } from '../domain/order.ts';
 import type { DeliveryStore, SettledAttempt } from '../usecase/ports.ts';
 import { lockLedger } from './orders-table.ts';
-import { claimOrders, claimProbe } from './postgres-claim.ts';
+import { claimOrders, claimProbe, holdBack } from './postgres-claim.ts';
 import { reapOrders } from './postgres-reap.ts';
 import { settleAttempts } from './postgres-settle.ts';
 
@@ -15,6 +15,8 @@ export type DeliveryStoreOptions = Readonly<{
   retryMax: number;
   backoff: Backoff;
   ledgerTtlMs: number;
+  /** Destinations that can be asked whether an order has happened. */
+  askable: readonly string[];
   onSettleRetry: (error: unknown) => void;
 }>;
 
@@ -26,7 +28,8 @@ export function createPostgresDeliveryStore(
   const { leaseMs, retryMax, backoff, ledgerTtlMs } = options;
   return {
     claim: (claim) => claimOrders(db, worker, { ...claim, leaseMs }),
-    claimProbe: (probe) => claimProbe(worker, { ...probe, leaseMs }),
+    holdBack: (destination, orderingKeys) => holdBack(db, destination, orderingKeys),
+    claimProbe: (probe) => claimProbe(worker, { ...probe, retryMax, leaseMs }),
 
     async succeeded(keys) {
       const rows = await db.transaction(async (tx) => {
@@ -55,7 +58,7 @@ export function createPostgresDeliveryStore(
       return settled;
     },
 
-    reap: () => reapOrders({ db, retryMax, backoff, ledgerTtlMs }),
+    reap: () => reapOrders({ db, retryMax, backoff, ledgerTtlMs, askable: options.askable }),
 
     async waitingDestinations() {
       // One look at the index per destination, however many rows wait.

@@ -16,7 +16,7 @@ import { selectBacklogs } from './postgres-backlogs.ts';
 const exactCountLimit = 10_000;
 /** A list leaves larger requests out, so that a page of them cannot grow to a hundred megabytes. */
 const listedRequestBytes = 65_536;
-/** An order that is held off for days has a row for every time it was asked to come later. */
+/** An order that is held off for days has a row for every time it was asked to come later; the newest are told. */
 const auditLimit = 10_000;
 /** A key that was used more often than this has told enough of its past. */
 const usesLimit = 20;
@@ -185,14 +185,15 @@ function orderOf(row: OrderRow): Order {
 }
 
 async function selectAudit(db: Queryable, id: bigint): Promise<readonly AuditEntry[]> {
-  return db.query<AuditEntry>(sql`
+  const rows = await db.query<AuditEntry>(sql`
     SELECT id, status_from AS "statusFrom", status_to AS "statusTo", retry_count AS "retryCount",
            last_error AS "lastError", trace_id AS "traceId", broker_order_id AS "brokerOrderId",
            lease_epoch AS "leaseEpoch", actor, reason, at
     FROM outbox.outbox_audit
     WHERE outbox_id = ${id}
-    ORDER BY id
+    ORDER BY id DESC
     LIMIT ${auditLimit}`);
+  return rows.toReversed();
 }
 
 const ledgerColumns: Sql = sql`

@@ -5,7 +5,14 @@ import { leaseIsOver, reap } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/order.ts';
 import { hasSucceeded, lockLanes, lockLedger, orders, releaseNext, tellOfDead } from './orders-table.ts';
 
-export type ReapDeps = Readonly<{ db: Database; retryMax: number; backoff: Backoff; ledgerTtlMs: number }>;
+export type ReapDeps = Readonly<{
+  db: Database;
+  retryMax: number;
+  backoff: Backoff;
+  ledgerTtlMs: number;
+  /** Destinations that can be asked: there the next claim finds out, also where no retry is left. */
+  askable: readonly string[];
+}>;
 
 const reapBatch = 500;
 
@@ -20,7 +27,9 @@ type Stuck = Readonly<{
  * Ends attempts whose worker is lost. Whether they had their effect is not known, unless the ledger says so: the
  * next claim decides about sending again. Where no retry is left, a person has to look.
  */
-export async function reapOrders({ db, retryMax, backoff, ledgerTtlMs }: ReapDeps): Promise<number> {
+export async function reapOrders(deps: ReapDeps): Promise<number> {
+  const { db, retryMax, backoff, ledgerTtlMs } = deps;
+  const isSpent = sql`(t.retry_count >= ${retryMax} AND t.destination <> ALL(${deps.askable}::text[]))`;
   return db.transaction(async (tx) => {
     const stuck = await tx.query<Stuck>(sql`
       SELECT t.id, t.idempotency_key, t.destination, t.ordering_key FROM outbox.outbox_orders t
@@ -35,8 +44,8 @@ export async function reapOrders({ db, retryMax, backoff, ledgerTtlMs }: ReapDep
       where: sql`t.status = 'sending' AND t.id = ANY(${stuck.map(({ id }) => id)}::bigint[])`,
       limit: reapBatch,
       set: sql`
-        status = CASE WHEN ${isDone} THEN 'sent' WHEN t.retry_count >= ${retryMax} THEN 'dead' ELSE 'failed' END,
-        retry_count = t.retry_count + CASE WHEN ${isDone} OR t.retry_count >= ${retryMax} THEN 0 ELSE 1 END,
+        status = CASE WHEN ${isDone} THEN 'sent' WHEN ${isSpent} THEN 'dead' ELSE 'failed' END,
+        retry_count = t.retry_count + CASE WHEN ${isDone} OR ${isSpent} THEN 0 ELSE 1 END,
         last_error = CASE WHEN ${isDone} THEN NULL ELSE 'UNKNOWN: lease expired' END,
         next_attempt_at = clock_timestamp() + ${delayMs(backoff)} * interval '1 millisecond',
         in_doubt = true, updated_at = clock_timestamp()`,

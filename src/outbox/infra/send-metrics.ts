@@ -7,6 +7,8 @@ import type { Sent } from '../usecase/send-claimed.ts';
 export type SendMetrics = Readonly<{
   onClaim(count: number): void;
   onSettled(sent: Sent, settled: SettledAttempt): void;
+  /** It could not be written down how an attempt ended. */
+  onLost(sent: Sent, error: unknown): void;
 }>;
 
 export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
@@ -33,13 +35,7 @@ export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
       const outcome = outcomeOf(sent, settled);
       sends.inc({ outcome });
       if (settled.status === 'sent' || settled.status === 'dead') retries.observe(order.retryCount);
-      const facts = {
-        order_id: String(order.id),
-        idempotency_key: order.idempotencyKey,
-        destination: order.destination,
-        retry_count: order.retryCount,
-        trace_id: order.traceId,
-      };
+      const facts = factsOf(sent);
       if (settled.status === 'dead')
         log.warn(
           { ...facts, error: 'error' in settlement ? settlement.error : undefined },
@@ -47,6 +43,21 @@ export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
         );
       else log.debug({ ...facts, outcome }, 'an attempt has ended');
     },
+    onLost(sent, error) {
+      const { to } = sent.settlement;
+      const end = to === 'sent' ? 'its effect has happened outside' : `it would be ${to}`;
+      log.error({ ...factsOf(sent), err: error }, `the end of an attempt could not be stored: ${end}`);
+    },
+  };
+}
+
+function factsOf({ order }: Sent): Readonly<Record<string, unknown>> {
+  return {
+    order_id: String(order.id),
+    idempotency_key: order.idempotencyKey,
+    destination: order.destination,
+    retry_count: order.retryCount,
+    trace_id: order.traceId,
   };
 }
 

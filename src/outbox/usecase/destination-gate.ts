@@ -155,7 +155,9 @@ function spend(purse: TokenPurse, wanted: number): Permit | undefined {
 
 async function takeDueProbe(shared: SharedState, timing: CircuitTiming): Promise<Probe | null> {
   // Most of those who ask need not ask the database.
-  if (!isProbeDue(shared.state().circuit, shared.nowMs()) || shared.pausedMs() > 0) return null;
+  const { throttle: limits, circuit: known } = shared.state();
+  const isHeld = heldForMs(limits, shared.nowMs()) > 0;
+  if (isHeld || !isProbeDue(known, shared.nowMs()) || shared.pausedMs() > 0) return null;
   const taken = await shared.change<Probe | null>((state, nowMs) => {
     const { throttle, circuit } = state;
     if (!isProbeDue(circuit, nowMs)) return { state, result: null };

@@ -25,6 +25,8 @@ export type DispatchDeps = SendDeps &
     onClaim: (count: number) => void;
     onSettled: (sent: Sent, settled: SettledAttempt) => void;
     onError: (error: unknown) => void;
+    /** An attempt has ended that could not be written down: how it ended stands nowhere else. */
+    onLost: (sent: Sent, error: unknown) => void;
   }>;
 
 /** How long it waits for a few more slots to be free, so that claims are not small without need. */
@@ -53,19 +55,24 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
   let onFree = (): void => {};
   let nudged = new AbortController();
 
-  /** Until there may be something to do, or somebody says so. */
+  /** Until there may be something to do, or somebody says so, or has said so since the round began. */
   const pause = async (ms: number): Promise<void> => {
-    nudged = new AbortController();
+    if (nudged.signal.aborted) return;
     await deps.waitForWork(Math.max(1, ms), AbortSignal.any([nudged.signal, signal]));
   };
 
   /** The same where new work changes nothing: the gate is shut. */
   const rest = async (ms: number): Promise<void> => {
-    nudged = new AbortController();
+    if (nudged.signal.aborted) return;
     await sleep(Math.max(1, ms), AbortSignal.any([nudged.signal, signal]));
   };
 
   const isBusy = (): boolean => inFlight > 0;
+
+  const lookAgain = (): void => {
+    claimer.lookAgain();
+    nudged.abort();
+  };
 
   const leave = (count: number): void => {
     inFlight -= count;
@@ -81,17 +88,20 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
   };
 
   const finish = async (sending: Promise<Sent>, isProbe: boolean): Promise<void> => {
+    const sent = await sending;
     try {
-      const sent = await sending;
       const { order, outcome } = sent;
       const wasOpen = deps.gate.isOpen();
       if (isProbe) await deps.gate.reportProbe(order.id, outcome);
       else if (outcome !== null) deps.gate.report(order.id, outcome);
       const settlement = !isProbe && wasOpen && isTurnedAway(outcome) ? waitForCircuit : sent.settlement;
-      deps.onSettled(sent, await deps.queue.settle({ order, settlement }));
+      const settled = await deps.queue.settle({ order, settlement });
+      deps.onSettled(sent, settled);
+      // The next one of its key waits for nothing else.
+      if (order.orderingKey !== null && settled.status === 'sent') lookAgain();
     } catch (error) {
-      // It could not be written in time: its lease runs out, and the reaper ends it.
-      deps.onError(error);
+      // Its lease runs out, and the reaper ends it.
+      deps.onLost(sent, error);
     } finally {
       leave(1);
     }
@@ -99,13 +109,20 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
 
   const send = async (orders: readonly ClaimedOrder[], isProbe = false): Promise<void> => {
     deps.gate.started(orders.length);
-    const sendings = sendClaimed(deps, destination, orders, { stopping: signal, isProbe });
+    let sendings: readonly Promise<Sent>[];
+    try {
+      sendings = sendClaimed(deps, destination, orders, { stopping: signal, isProbe });
+    } catch (error) {
+      // A fault of ours. Nobody knows what has left: their leases run out.
+      deps.onError(error);
+      return leave(orders.length);
+    }
     await Promise.all(sendings.map((sending) => finish(sending, isProbe)));
   };
 
   const probe = async (): Promise<void> => {
     const turn = await deps.gate.takeProbe();
-    if (turn === null) return rest(deps.idleSleepMs);
+    if (turn === null) return rest(deps.gate.mayClaim(0).waitMs);
     const order = await claimer.probe(turn.lastProbeId);
     if (order === null) return deps.gate.reportProbe(null, null);
     inFlight += 1;
@@ -120,20 +137,24 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
     await deps.solo.alone(() => send([order]));
   };
 
-  const claimAndSend = async (limit: number): Promise<number> => {
+  const claimAndSend = async (limit: number): Promise<Claimed> => {
     inFlight += limit;
-    let claimed: readonly ClaimedOrder[] = [];
+    let count = 0;
+    const handOver = (orders: readonly ClaimedOrder[]): void => {
+      count += orders.length;
+      if (orders.length > 0) void deps.solo.together(() => send(orders));
+    };
     try {
-      claimed = await deps.turns.take(() => claimer.claim(limit));
+      const isMore = await deps.turns.take(() => claimer.claim(limit, handOver));
+      return { count, isMore };
     } finally {
-      leave(limit - claimed.length);
+      leave(limit - count);
+      deps.onClaim(count);
     }
-    if (claimed.length > 0) void deps.solo.together(() => send(claimed));
-    deps.onClaim(claimed.length);
-    return claimed.length;
   };
 
   const round = async (): Promise<void> => {
+    nudged = new AbortController();
     if (deps.gate.isOpen()) return probe();
     await runAlone();
     const full = Math.min(deps.batchSize, destination.maxInFlight);
@@ -143,11 +164,11 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
     const permit = deps.gate.mayClaim(room);
     if (permit.limit === 0) return rest(permit.waitMs);
     const limits = sharesOf(permit.limit, full, isMoreDue ? deps.parallelism : 1);
-    const wanted = sum(limits);
-    const got = sum(await Promise.all(limits.map(claimAndSend)));
+    const claims = await Promise.all(limits.map(claimAndSend));
+    const got = claims.reduce((sum, { count }) => sum + count, 0);
     deps.gate.giveBack(permit, permit.limit - got);
-    isMoreDue = got >= wanted;
-    if (got === 0) await pause(deps.idleSleepMs);
+    isMoreDue = claims.every(({ isMore }) => isMore);
+    if (got === 0 && !isMoreDue) await pause(deps.idleSleepMs);
   };
 
   const run = async (): Promise<void> => {
@@ -181,14 +202,12 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
   };
 }
 
+type Claimed = Readonly<{ count: number; isMore: boolean }>;
+
 /** One limit per claim: full ones as far as the room goes. */
 function sharesOf(room: number, full: number, claims: number): readonly number[] {
   const count = Math.max(1, Math.min(claims, Math.floor(room / full)));
   return Array.from({ length: count }, () => Math.min(full, room));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** After the circuit has opened, who is turned away for want of credentials waits instead of dying. */

@@ -45,6 +45,8 @@ export type Destination = Readonly<{
   send: Sender;
   /** Asks whether an order has happened; null where nobody can be asked. */
   askStatus: ((idempotencyKey: string) => Promise<StatusAnswer>) | null;
+  /** Nothing can be sent to it in this configuration: its orders wait. */
+  isDisabled: boolean;
   /** Whether requests have to be looked at before they are sent. */
   hasSchema: boolean;
   /** What is wrong with a request by the destination's JSON Schema; empty where nothing is. */
@@ -59,6 +61,8 @@ export type ClaimedOrder = OutgoingOrder &
     retryCount: number;
     /** By the database's clock at the claim. */
     ageMs: number | null;
+    /** The claim, on the monotonic clock. */
+    claimedAtMs: number;
     inDoubt: boolean;
     /** As it was before the claim: giving it back unsent restores this. */
     was: Readonly<{ status: 'queued' | 'failed'; firstSentAt: string | null }>;
@@ -76,7 +80,14 @@ export type ClaimOptions = Readonly<{
   after: LowWater | null;
 }>;
 
-export type ClaimResult = Readonly<{ orders: readonly ClaimedOrder[]; last: LowWater | null }>;
+export type ClaimResult = Readonly<{
+  orders: readonly ClaimedOrder[];
+  last: LowWater | null;
+  /** As many were looked at as were asked for: there may be more. */
+  isFull: boolean;
+  /** Keys of which some were found behind another one; they may be held back. */
+  crowded: readonly string[];
+}>;
 
 export type Attempt = Readonly<{ order: ClaimedOrder; settlement: Settlement }>;
 
@@ -85,6 +96,8 @@ export type SettledAttempt = Readonly<{ id: bigint; status: Status | null }>;
 
 export type DeliveryStore = Readonly<{
   claim(options: ClaimOptions): Promise<ClaimResult>;
+  /** Takes what is behind another of these keys out of the claim's sight, until that one has ended. */
+  holdBack(destination: string, orderingKeys: readonly string[]): Promise<void>;
   /** The due order that a circuit's probe sends: the fewest retries, and not `notId` if there is another. */
   claimProbe(options: Readonly<{ destination: string; notId: bigint | null }>): Promise<ClaimedOrder | null>;
   /** Of these keys, those whose effect is known to have happened. Waits for whoever is deciding about them. */

@@ -37,8 +37,7 @@ export function sendClaimed(
   { stopping, isProbe = false }: SendOptions,
 ): readonly Promise<Sent>[] {
   const decide = isProbe ? decideProbe : decideSettlement;
-  const claimedAtMs = deps.clock.monotonicMs();
-  const one = (order: ClaimedOrder): Sending => ({ deps, destination, order, claimedAtMs, stopping, decide });
+  const one = (order: ClaimedOrder): Sending => ({ deps, destination, order, stopping, decide });
   const fresh = orders.filter(({ was }) => was.firstSentAt === null);
   const again = orders.filter(({ was }) => was.firstSentAt !== null);
   const results = new Map<bigint, Promise<Sent>>();
@@ -61,7 +60,6 @@ type Sending = Readonly<{
   deps: SendDeps;
   destination: Destination;
   order: ClaimedOrder;
-  claimedAtMs: number;
   stopping: AbortSignal;
   decide: (order: OrderState, outcome: SendOutcome, policy: SendPolicy) => Settlement;
 }>;
@@ -90,12 +88,15 @@ async function resend(sending: Sending, ledger: Promise<ReadonlySet<string> | Er
   const known = await ledger;
   if (known instanceof Error) return released(order, `the ledger could not be read: ${messageOf(known)}`);
   if (known.has(order.idempotencyKey)) return { order, settlement: { to: 'known' }, outcome: null };
-  if (order.inDoubt && !isSafeToResend(stateOf(sending), destination.policy)) {
+  // Its worker was lost in the last attempt that it had: it is asked about, and not sent again.
+  const isSpent = order.retryCount > destination.policy.retryMax;
+  if (isSpent || (order.inDoubt && !isSafeToResend(stateOf(sending), destination.policy))) {
     const answer = await ask(sending);
     if (answer.known === 'done')
       return { order, settlement: settlementOf(answer.outcome), outcome: answer.outcome };
-    if (answer.known === 'silent') {
-      const error = errorText('UNKNOWN', `an earlier attempt may have had its effect; ${answer.detail}`);
+    if (answer.known === 'silent' || isSpent) {
+      const said = answer.known === 'silent' ? answer.detail : 'the destination knows nothing of it yet';
+      const error = errorText('UNKNOWN', `an earlier attempt may have had its effect; ${said}`);
       return { order, settlement: { to: 'dead', error, inDoubt: true }, outcome: null };
     }
   }
@@ -105,17 +106,17 @@ async function resend(sending: Sending, ledger: Promise<ReadonlySet<string> | Er
 
 /** What follows from the answer. Before an order dies in doubt, or is sent again in doubt, the destination is asked. */
 async function conclude(sending: Sending, outcome: SendOutcome): Promise<Sent> {
-  const { order, destination, deps, decide } = sending;
+  const { order, destination, decide } = sending;
   const settlement = decide(stateOf(sending), outcome, destination.policy);
   const mustAsk = settlement.to === 'dead' && settlement.inDoubt && destination.askStatus !== null;
-  if (!mustAsk || !hasTimeFor(order.lease, destination.timeoutMs, deps.clock))
-    return { order, settlement, outcome };
+  // The time for the question was kept free when it was sent. Were it short all the same, a late word is a fact too.
+  if (!mustAsk) return { order, settlement, outcome };
   const answer = await ask(sending);
   switch (answer.known) {
     case 'done':
       return { order, settlement: settlementOf(answer.outcome), outcome: answer.outcome };
     case 'absent':
-      return { order, settlement: withoutEffect(sending, outcome), outcome };
+      return { order, settlement: withoutEffect(sending, outcome, settlement), outcome };
     case 'silent':
       return {
         order,
@@ -125,13 +126,15 @@ async function conclude(sending: Sending, outcome: SendOutcome): Promise<Sent> {
   }
 }
 
-/** The destination says that it has not happened: an attempt that was in doubt has failed, no more. */
-function withoutEffect(sending: Sending, outcome: SendOutcome): Settlement {
-  const certain: SendOutcome = outcome.end === 'unknown' ? { ...outcome, end: 'failed' } : outcome;
+/**
+ * The destination says that it has not happened: an attempt that was in doubt has failed, no more. But a request may
+ * still be on its way, so the doubt stays: whoever sends it again asks again, and who decides about it looks first.
+ */
+function withoutEffect(sending: Sending, outcome: SendOutcome, inDoubt: Settlement): Settlement {
   const { decide, destination } = sending;
+  const certain: SendOutcome = outcome.end === 'unknown' ? { ...outcome, end: 'failed' } : outcome;
   const settlement = decide({ ...stateOf(sending), inDoubt: false }, certain, destination.policy);
-  // A request may still be on its way: whoever sends it again asks again.
-  return settlement.to === 'failed' ? { ...settlement, inDoubt: true } : settlement;
+  return settlement.to === 'failed' ? { ...settlement, inDoubt: true } : inDoubt;
 }
 
 async function ask({ destination, order }: Sending): ReturnType<NonNullable<Destination['askStatus']>> {
@@ -144,8 +147,8 @@ function settlementOf({ answer, isConflict }: Extract<SendOutcome, { end: 'sent'
   return { to: 'sent', answer, isConflict };
 }
 
-function stateOf({ order, claimedAtMs, deps }: Sending): OrderState {
-  const sinceClaimMs = deps.clock.monotonicMs() - claimedAtMs;
+function stateOf({ order, deps }: Sending): OrderState {
+  const sinceClaimMs = deps.clock.monotonicMs() - order.claimedAtMs;
   return {
     retryCount: order.retryCount,
     ageMs: (order.ageMs ?? 0) + sinceClaimMs,

@@ -4,7 +4,8 @@ import type { Attempt, DeliveryStore, SettledAttempt } from './ports.ts';
 
 /**
  * Settles what has ended, as many as there are at once: while one batch is written, the next one gathers. So the
- * more there is to do, the larger the batches, and a single order waits for nobody.
+ * more there is to do, the larger the batches, and a single order waits for nobody. Where much waits there are two
+ * writers: one commits while the other writes.
  */
 export type SettleQueue = Readonly<{
   /** Resolves when it is written; rejects when it could not be, long after its lease was over. */
@@ -18,6 +19,8 @@ type Waiting = Readonly<{
 }>;
 
 const maxBatch = 500;
+/** With fewer of them a second writer would only make the batches smaller. */
+const worthASecondWriter = 64;
 
 /**
  * That an order has reached the outside is a fact, which the ledger has to learn even when the order is somebody
@@ -27,10 +30,9 @@ const lateWithinMs = 60_000;
 
 export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQueue {
   const waiting: Waiting[] = [];
-  let isWriting = false;
+  let writers = 0;
 
   const writeAll = async (): Promise<void> => {
-    isWriting = true;
     while (waiting.length > 0) {
       const batch = waiting.splice(0, maxBatch);
       try {
@@ -45,7 +47,7 @@ export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQue
         for (const { reject } of batch) reject(error);
       }
     }
-    isWriting = false;
+    writers -= 1;
   };
 
   return {
@@ -53,8 +55,8 @@ export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQue
       return new Promise((resolve, reject) => {
         waiting.push({ attempt, resolve, reject });
         // What ends in the same moment is written together.
-        if (!isWriting) {
-          isWriting = true;
+        if (writers === 0 || (writers === 1 && waiting.length >= worthASecondWriter)) {
+          writers += 1;
           setImmediate(() => void writeAll());
         }
       });

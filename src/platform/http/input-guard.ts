@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ErrorDetail } from '../../kernel/errors.ts';
+import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
 import { HttpFault, invalidInput } from './http-fault.ts';
-import { findUnsafeInput } from './unsafe-input.ts';
 
 /**
  * What no schema says: the query is real percent-encoded UTF-8, no text in the URL is one that PostgreSQL

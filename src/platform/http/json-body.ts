@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { parseExactJson } from '../../kernel/exact-json.ts';
+import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
 import type { HttpApp } from './http-app.ts';
 import { HttpFault, invalidInput } from './http-fault.ts';
-import { findUnsafeInput } from './unsafe-input.ts';
 
 /**
  * The only kind of body that the API reads. An empty body is no body, whatever its content type says; a body

@@ -123,8 +123,11 @@ export function createDatabase(options: DatabaseOptions): Database {
       const noticed = (error: Error): void => void (broken = error);
       client.on('error', noticed);
       try {
-        // A process that is paused or cut off inside a transaction must not hold its locks for hours.
-        await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'`);
+        // What is locked in one statement is decided about in the next, which must see what others have written. And
+        // a process that is paused or cut off inside a transaction must not hold its locks for hours.
+        await client.query(
+          `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '5s'`,
+        );
         const tx: Queryable = {
           query: (statement) => timed(async () => (await client.query(configOf(statement, isPatient))).rows),
         };

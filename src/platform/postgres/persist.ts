@@ -26,8 +26,11 @@ export async function persist<Item>(items: readonly Item[], how: Persist<Item>):
     const [only] = items;
     if (items.length === 1 && only !== undefined) return againUntil(() => how.storeCulprit(only, error), how);
     const middle = items.length >> 1;
-    await persist(items.slice(0, middle), how);
-    await persist(items.slice(middle), how);
+    const halves = [items.slice(0, middle), items.slice(middle)];
+    const failures: unknown[] = [];
+    // What is wrong with one half never keeps the other from being stored.
+    for (const half of halves) await persist(half, how).catch((failure: unknown) => failures.push(failure));
+    if (failures.length > 0) throw failures[0];
   }
 }
 

@@ -9,8 +9,20 @@ import type { Sql } from '../../../src/platform/postgres/sql.ts';
  * `fetched`, records are in memory and nothing is stored; `inserted`, their rows are written and the transaction
  * is open; `claimed`, an attempt has begun and nothing is sent; `published`, the broker has answered and nothing
  * is settled; `settled`, the outcome is stored and the system has not seen the database's answer.
+ *
+ * And in the order of the way of an order to the outside: `order_claimed`, an attempt has begun and nothing is sent;
+ * `order_answered`, the partner has answered and nothing is settled; `order_settled`, the outcome is stored and the
+ * system has not seen the database's answer.
  */
-export type FaultPoint = 'fetched' | 'inserted' | 'claimed' | 'published' | 'settled';
+export type FaultPoint =
+  | 'fetched'
+  | 'inserted'
+  | 'claimed'
+  | 'published'
+  | 'settled'
+  | 'order_claimed'
+  | 'order_answered'
+  | 'order_settled';
 
 /**
  * `kill` and `stop` are the real signals, sent by the process to itself. `refuse` lets the broker answer that it
@@ -33,7 +45,8 @@ export type FaultPlan = Readonly<{
   claimsWaitForSettle?: boolean;
 }>;
 
-type Reach = (at: FaultPoint, values?: readonly (Buffer | null)[]) => Promise<'go_on' | 'refuse'>;
+type Values = readonly (Buffer | string | null)[];
+type Reach = (at: FaultPoint, values?: Values) => Promise<'go_on' | 'refuse'>;
 
 /** Puts the faults between a system and its database and broker. */
 export function wrapWithFaults(plan: FaultPlan): NonNullable<SystemOptions['wrap']> {
@@ -55,7 +68,7 @@ export function wrapWithFaults(plan: FaultPlan): NonNullable<SystemOptions['wrap
   };
 }
 
-function concerns({ marker }: Fault, values: readonly (Buffer | null)[]): boolean {
+function concerns({ marker }: Fault, values: Values): boolean {
   return marker === undefined || values.some((value) => value?.includes(marker) === true);
 }
 
@@ -114,23 +127,36 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
     ...db,
     async query<Row>(statement: Sql): Promise<readonly Row[]> {
       if (claimsWaitForSettle && isClaim(statement) && (claims += 1) > 1) await settled.promise;
+      if (isOrderSettle(statement)) await reach('order_answered');
       const rows = await db.query<Row>(statement);
       if (isSettle(statement)) {
         settled.resolve();
         await reach('settled');
       }
+      if (isOrderClaim(statement) && rows.length > 0) await reach('order_claimed', requestsIn(rows));
+      if (isOrderSettle(statement)) await reach('order_settled');
       return rows;
     },
-    transaction: (work) =>
-      db.transaction((tx) =>
-        work({
-          async query<Row>(statement: Sql): Promise<readonly Row[]> {
-            const rows = await tx.query<Row>(statement);
-            if (isInsert(statement)) await reach('inserted');
-            return rows;
-          },
-        } satisfies Queryable),
-      ),
+    async transaction(work, options) {
+      let settlesOrders = false;
+      const value = await db.transaction(
+        (tx) =>
+          work({
+            async query<Row>(statement: Sql): Promise<readonly Row[]> {
+              if (isOrderSettle(statement)) {
+                settlesOrders = true;
+                await reach('order_answered');
+              }
+              const rows = await tx.query<Row>(statement);
+              if (isInsert(statement)) await reach('inserted');
+              return rows;
+            },
+          } satisfies Queryable),
+        options,
+      );
+      if (settlesOrders) await reach('order_settled');
+      return value;
+    },
   };
 }
 
@@ -138,3 +164,11 @@ const isClaim = ({ text }: Sql): boolean => text.includes("'retry_started'");
 const isInsert = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.dlq_messages');
 const isSettle = ({ text }: Sql): boolean =>
   text.includes('WITH settled AS') && text.includes('dlq.dlq_messages');
+
+const isOrderClaim = ({ text }: Sql): boolean => text.includes("SET status = 'sending', first_sent_at");
+const isOrderSettle = ({ text }: Sql): boolean =>
+  text.includes('WITH settled AS') && text.includes('outbox.outbox_orders');
+
+function requestsIn(rows: readonly unknown[]): readonly string[] {
+  return rows.map((row) => (row as { request: string }).request);
+}

@@ -121,6 +121,9 @@ CREATE TRIGGER outbox_audit_is_append_only BEFORE UPDATE OR DELETE ON outbox.out
     FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit();
 CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit
     FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit();
+-- Triggers for statements are not handed on to partitions.
+CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit_default
+    FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit();
 
 -- Stores an order and its key in the caller's transaction, and never raises for what may happen in everyday use:
 -- created, replayed (same key, same digest), mismatch (same key, another digest), or busy (somebody else is at
@@ -188,9 +191,18 @@ BEGIN
                 response_payload := v_answer;
                 RETURN;
             END IF;
-        EXCEPTION WHEN lock_not_available THEN
-            outcome := 'busy';
-            RETURN;
+        EXCEPTION
+            WHEN lock_not_available THEN
+                outcome := 'busy';
+                RETURN;
+            WHEN unique_violation THEN
+                -- An order of the system itself has this key; it has no row in the ledger.
+                SELECT o.id, 'mismatch' INTO id, outcome
+                FROM outbox.outbox_orders o WHERE o.idempotency_key = p_idempotency_key;
+                IF FOUND THEN
+                    RETURN;
+                END IF;
+                RAISE;
         END;
         SELECT l.outbox_id, l.request_digest, l.response_payload INTO v_known
         FROM outbox.idempo_ledger l WHERE l.idempotency_key = p_idempotency_key;

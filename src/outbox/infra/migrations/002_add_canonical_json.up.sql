@@ -288,16 +288,18 @@ BEGIN
         RETURN;
     END IF;
     IF v_ordering_key = '' OR length(v_ordering_key) > 255 THEN RETURN; END IF;
-    -- A jsonb takes up to six times its text and must stay under 256 MB.
-    IF octet_length(request::text) > 33554432 THEN RETURN; END IF;
+    -- A batch of orders is in memory at once.
+    IF octet_length(request::text) > 1048576 THEN RETURN; END IF;
+    IF length(v_trace_id) > 255 THEN RETURN; END IF;
     v_digest := outbox.request_digest(v_destination, v_ordering_key, request);
     IF v_digest IS NULL THEN RETURN; END IF;
     -- Stored is the canonical form: numeric would write 0e-16383 with all its zeros.
     v_request := outbox.canonical_json(request);
-    IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string' THEN
+    -- The request's own, where it has one that is fit to be one.
+    IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string'
+       AND length(v_request ->> 'trace_id') BETWEEN 1 AND 255 THEN
         v_trace_id := v_request ->> 'trace_id';
     END IF;
-    IF length(v_trace_id) > 255 THEN RETURN; END IF;
     SELECT added.id, added.outcome
     INTO add_order.id, add_order.outcome
     FROM outbox.insert_order(

@@ -40,6 +40,8 @@ BEGIN
         END IF;
         v_name := to_char(v_begin, '"outbox_audit_"YYYY_MM');
         EXECUTE format('CREATE TABLE outbox.%I (LIKE outbox.outbox_audit INCLUDING DEFAULTS)', v_name);
+        EXECUTE format('CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.%I '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()', v_name);
         EXECUTE format('ALTER TABLE outbox.outbox_audit ATTACH PARTITION outbox.%I FOR VALUES FROM (%L) TO (%L)',
                        v_name, v_begin, v_begin + interval '1 month');
         v_made := v_made + 1;
@@ -93,6 +95,8 @@ BEGIN
         EXECUTE format('ALTER TABLE outbox.%I RENAME CONSTRAINT outbox_audit_default_pkey TO %I',
                        v_name, v_name || '_pkey');
         CREATE TABLE outbox.outbox_audit_default PARTITION OF outbox.outbox_audit DEFAULT;
+        CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit_default
+            FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit();
         IF v_latest >= v_end THEN
             EXECUTE format('WITH apart AS (DELETE FROM outbox.%I WHERE at >= %L RETURNING *) '
                            'INSERT INTO outbox.outbox_audit_default OVERRIDING SYSTEM VALUE SELECT * FROM apart',

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { loadConfig, type Config } from '../config.ts';
+import { openTradingPartner } from './demo.ts';
+
+function configWith(env: NodeJS.ProcessEnv): Config {
+  return loadConfig({ env: { KAFKA_LOCAL: 'true', ...env }, secretsDir: '/nonexistent' });
+}
+
+function dataDir(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'redrive-demo-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test('the demo broker listens, and is described by destinations that the configuration takes', async (t) => {
+  const folder = dataDir(t);
+  const partner = await openTradingPartner(configWith({ DATABASE_DATA_DIR: folder }));
+  assert.ok(partner);
+  t.after(() => partner.close());
+  assert.equal((await fetch(partner.url)).status, 200);
+  const { outbox, warnings } = configWith({ OUTBOX_DESTINATIONS: JSON.stringify(partner.destinations) });
+  assert.deepEqual(
+    outbox.destinations.map(({ name, type }) => [name, type]),
+    [
+      ['broker', 'http'],
+      ['orders_topic', 'kafka'],
+    ],
+  );
+  assert.deepEqual(warnings, []);
+});
+
+test('nothing is written to the data folder before the database is there', async (t) => {
+  const folder = dataDir(t);
+  const partner = await openTradingPartner(configWith({ DATABASE_DATA_DIR: folder }));
+  await partner?.close();
+  assert.deepEqual(readdirSync(folder), []);
+  const notMade = join(folder, 'not-made-yet');
+  await (await openTradingPartner(configWith({ DATABASE_DATA_DIR: notMade })))?.close();
+  assert.equal(existsSync(notMade), false);
+});
+
+const elsewhere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
+  'own destinations': {
+    OUTBOX_DESTINATIONS: '{"broker":{"type":"http","url":"http://127.0.0.1:9/orders"}}',
+  },
+  'a database that others may use': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
+  'a real Kafka': { KAFKA_LOCAL: '', KAFKA_BROKERS: '127.0.0.1:9092' },
+  'no Kafka': { KAFKA_LOCAL: '', KAFKA_ENABLED: 'false' },
+  'no API in this process': { ROLES: 'workers,ingest' },
+  'no workers in this process': { ROLES: 'api' },
+};
+
+for (const [what, env] of Object.entries(elsewhere)) {
+  test(`there is no demo broker with ${what}`, async () => {
+    assert.equal(await openTradingPartner(configWith(env)), null);
+  });
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { sql } from '../../src/platform/postgres/sql.ts';
+import { eventually } from '../support/eventually.ts';
+import { storyOf } from '../support/outbox-orders.ts';
+import { startOutboxSystem, storedOrder, type OutboxSystem } from '../support/outbox-system.ts';
+import { createEffectLedger } from '../support/partner.ts';
+import { unusedPort } from '../support/raw-server.ts';
+import { headerTexts, needsKafka, openTestKafka, type TestKafka } from '../support/test-kafka.ts';
+
+/** Orders to topics of a real Kafka. The record is the effect; a broker that is away costs nobody anything. */
+
+describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
+  let kafka: TestKafka;
+  let outbox: OutboxSystem;
+  let topic: string;
+  before(async () => {
+    kafka = openTestKafka();
+    topic = await kafka.createTopic('orders.events.v1', 3);
+    outbox = await startOutboxSystem({
+      kafka: 'real',
+      env: { ...kafka.env, OUTBOX_BACKOFF_INITIAL_MS: '300', OUTBOX_BACKOFF_MAX_MS: '3000' },
+      destinations: () => ({
+        events: { type: 'kafka', topic },
+        by_key: { type: 'kafka', topic, key: 'idempotency_key' },
+        later: { type: 'kafka', topic: kafka.name('made.later.v1') },
+        strict: { type: 'kafka', topic, schema: 'order' },
+      }),
+    });
+  });
+  after(async () => {
+    const effects = createEffectLedger();
+    for (const name of [topic, kafka.name('made.later.v1')])
+      for (const { headers, value } of await recordsOf(name))
+        effects.add(headers.get('idempotency-key') ?? '', value);
+    await outbox.conclude(effects);
+    await kafka.close();
+  });
+
+  const recordsOf = async (name: string) =>
+    (await kafka.read(name)).map(({ key, value, headers, offset }) => {
+      const texts = new Map(headerTexts(headers));
+      return { key: key?.toString() ?? null, value: String(value), headers: texts, offset };
+    });
+  const recordOf = async (id: bigint) => {
+    const row = await outbox.becomes(id, 'sent');
+    const found = (await recordsOf(topic)).filter(
+      ({ headers }) => headers.get('idempotency-key') === row.idempotency_key,
+    );
+    assert.equal(found.length, 1);
+    return { row, record: found[0] ?? assert.fail() };
+  };
+
+  test('is a record with its request, its ordering key and its idempotency key', async () => {
+    const request = { symbol: 'USDJPY', qty: 10_000, limit_price: 145.001 };
+    const { row, record } = await recordOf(
+      await outbox.order({ destination: 'events', ordering_key: 'account-7', request }),
+    );
+    assert.deepEqual(JSON.parse(record.value), request);
+    assert.equal(record.key, 'account-7');
+    assert.deepEqual([...record.headers.keys()], ['idempotency-key']);
+    assert.deepEqual([row.retry_count, row.in_doubt, row.response?.status], [0, false, null]);
+    assert.match(row.response?.broker_order_id ?? '', new RegExp(`^${topic}-[012]@${record.offset}$`));
+  });
+
+  test('has the record key that its destination says', async () => {
+    const { row, record } = await recordOf(await outbox.order({ destination: 'by_key' }));
+    assert.equal(record.key, row.idempotency_key);
+    const unkeyed = await recordOf(await outbox.order({ destination: 'events' }));
+    assert.equal(unkeyed.record.key, null);
+  });
+
+  test('takes the trace of its request along', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const body = { destination: 'events', idempotency_key: 'traced-record', request: {} };
+    const headers = { 'idempotency-key': 'traced-record', traceparent };
+    const { body: answer } = await outbox.system.api.post<{ id: number }>(
+      '/api/v1/outbox/orders',
+      body,
+      headers,
+    );
+    const { record } = await recordOf(BigInt(answer.id));
+    assert.match(
+      record.headers.get('traceparent') ?? '',
+      /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/,
+    );
+  });
+
+  test('of one ordering key comes after the ones before it', async () => {
+    const lanes = ['tokyo', 'osaka', 'nagoya'];
+    for (let i = 0; i < 10; i++)
+      for (const lane of lanes)
+        await outbox.order({ destination: 'events', ordering_key: lane, request: { lane, i } });
+    const records = await eventually(async () => {
+      const found = (await recordsOf(topic)).filter(({ key }) => lanes.includes(key ?? ''));
+      assert.equal(found.length, 30);
+      return found;
+    });
+    for (const lane of lanes) {
+      const numbers = records
+        .filter(({ key }) => key === lane)
+        .toSorted((a, b) => Number(a.offset - b.offset))
+        .map(({ value }) => (JSON.parse(value) as { i: number }).i);
+      assert.deepEqual(numbers, [...Array(10).keys()], lane);
+    }
+  });
+
+  test('that its schema forbids is dead and no record', async () => {
+    const [added] = await outbox.system.db.query<{ id: bigint }>(
+      sql`SELECT id FROM outbox.add_order('{"symbol": 7}', 'flawed-record', 'strict')`,
+    );
+    const row = await outbox.becomes(added?.id ?? 0n, 'dead');
+    assert.match(row.last_error ?? '', /^BAD_REQUEST: request\./);
+    assert.equal(row.first_sent_at, null);
+  });
+
+  test('that is not there yet is sent when it is', async () => {
+    const destination = 'later';
+    const ids = [
+      await outbox.order({ destination, ordering_key: 'patient', request: { i: 0 } }),
+      await outbox.order({ destination, ordering_key: 'patient', request: { i: 1 } }),
+    ];
+    await outbox.becomes(ids[0] ?? 0n, 'failed');
+    const name = await kafka.createTopic('made.later.v1');
+    for (const id of ids) assert.equal((await outbox.becomes(id, 'sent')).in_doubt, false);
+    const numbers = (await recordsOf(name)).map(({ value }) => (JSON.parse(value) as { i: number }).i);
+    assert.deepEqual(numbers, [0, 1]);
+  });
+
+  for (const [name, broker] of [
+    ['is switched off', async () => ({ KAFKA_ENABLED: 'false' })],
+    [
+      'cannot be reached',
+      async () => ({ KAFKA_ENABLED: 'true', KAFKA_BROKERS: `127.0.0.1:${await unusedPort()}` }),
+    ],
+  ] as const)
+    test(`whose broker ${name} waits at no cost, and goes when it is there`, async () => {
+      const spare = await kafka.createTopic(`spare.${name.replaceAll(' ', '-')}`);
+      const destinations = () => ({ spare: { type: 'kafka', topic: spare } });
+      const lonely = await startOutboxSystem({ env: await broker(), destinations });
+      const { database, db } = lonely.system;
+      const id = await lonely.order({ destination: 'spare' });
+      await eventually(async () => assert.match(await storyOf(db, id), /^queued > sending > queued/));
+      const row = await storedOrder(db, id);
+      assert.deepEqual([row.retry_count, row.first_sent_at, row.in_doubt], [0, null, false]);
+      await lonely.system.stop();
+      const { partner } = lonely;
+      const second = await startOutboxSystem({
+        kafka: 'real',
+        env: kafka.env,
+        database,
+        partner,
+        destinations,
+      });
+      await second.becomes(id, 'sent');
+      await second.drop();
+      await lonely.drop();
+      assert.equal((await kafka.read(spare)).length, 1);
+    });
+});
