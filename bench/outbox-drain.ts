@@ -13,6 +13,7 @@ import {
   emptyOutbox,
   fillOrders,
   httpDestination,
+  middle,
   paceName,
   settleDown,
   spawnSink,
@@ -93,10 +94,6 @@ async function compare(way: Way, pace: Pace, peers: readonly Line[]): Promise<vo
   ]);
   for (const peer of peers)
     process.stdout.write(`  ours against ${peer.name}: ${(ours / peer.perSecond).toFixed(1)} times\n`);
-}
-
-function middle(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
 }
 
 async function measureStore({ batchSize, parallelism }: Pace): Promise<number> {

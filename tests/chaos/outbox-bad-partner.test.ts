@@ -73,9 +73,9 @@ async function meet(
   t.after(() => partner.stop());
   const conflict = { field: 'code', processed: ['already_processed'], running: ['in_progress'] };
   const at = await openOutboxSceneAt(
-    { url: partner.url, effects: async () => partner.ledger.entries() },
+    { ...partner, effects: async () => partner.ledger.entries() },
     {
-      destinations: (url) =>
+      destinations: ({ url }) =>
         Object.fromEntries(acts.map(([name]) => [name, honest(url, { conflict, ...promise(partner) })])),
     },
   );
@@ -184,8 +184,8 @@ describe('A partner that is away for a while', { concurrency: 2 }, () => {
     const slow = { otherwise: { act: 'ok', delayMs: 20 } } as const;
     let partner = await spawnPartner({ ledgerFile, script: slow });
     t.after(() => partner.stop());
-    const { url, port } = partner;
-    const at = await openOutboxSceneAt({ url, effects: () => partner.effects() });
+    const { url, statusUrl, port } = partner;
+    const at = await openOutboxSceneAt({ url, statusUrl, effects: () => partner.effects() });
     t.after(() => at.close());
     const replica = await at.start();
     const load = startOrderLoad(at);

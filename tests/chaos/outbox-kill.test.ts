@@ -7,8 +7,8 @@ import {
   keysFrom,
   openOutboxScene,
   staleWritesOf,
-  timeoutMs,
   type OutboxScene,
+  type Outside,
   type OrderRow,
 } from './support/outbox-scene.ts';
 import { until } from './support/until.ts';
@@ -24,14 +24,11 @@ async function scene(t: TestContext, options: Parameters<typeof openOutboxScene>
 /** A partner for whom every request is an effect, and a destination that promises nothing. */
 const careless = { partner: { honoursKeys: false }, broker: { idempotency: 'none' } } as const;
 
-async function carelessWithStatus(t: TestContext): Promise<Scene> {
-  // The partner's address is known only when it listens, so the destination is described anew.
-  const at = await scene(t, careless);
-  const { url, statusUrl } = at.partner;
-  const broker = { type: 'http', url, timeout_ms: timeoutMs, idempotency: 'none', status_url: statusUrl };
-  const env = { OUTBOX_DESTINATIONS: JSON.stringify({ broker }) };
-  return { ...at, start: (plan, more) => at.start(plan, { ...env, ...more }) };
-}
+/** The same, but it can be asked what has happened. */
+const carelessWithStatus = {
+  ...careless,
+  broker: ({ statusUrl }: Outside) => ({ ...careless.broker, status_url: statusUrl }),
+};
 
 /** Delivers one order in a process that dies on the way. */
 async function dieDelivering(
@@ -154,7 +151,7 @@ describe('Where the partner does nothing about doubles, a process that is killed
   });
 
   it('after the partner has answered, and the partner can be asked: the order is sent without a second effect', async (t) => {
-    const at = await carelessWithStatus(t);
+    const at = await scene(t, carelessWithStatus);
     await dieDelivering(at, killAt('order_answered'));
     await at.start();
     await at.atRest();
@@ -165,7 +162,7 @@ describe('Where the partner does nothing about doubles, a process that is killed
   });
 
   it('before anything was sent, and the partner can be asked: the order is sent now', async (t) => {
-    const at = await carelessWithStatus(t);
+    const at = await scene(t, carelessWithStatus);
     await dieDelivering(at, killAt('order_claimed'));
     await at.start();
     await at.atRest();
@@ -173,6 +170,30 @@ describe('Where the partner does nothing about doubles, a process that is killed
     assert.equal(row?.status, 'sent');
     assert.equal(at.partner.requestCount(), 1);
     assert.ok(at.partner.questionCount() >= 1);
+  });
+});
+
+describe('Where the partner can be asked, a process that is killed at the last attempt', together, () => {
+  it('has its order asked about once more, and not sent again', async (t) => {
+    const at = await scene(t, { ...carelessWithStatus, env: { OUTBOX_RETRY_MAX: '0' } });
+    await dieDelivering(at, killAt('order_answered'));
+    await at.start();
+    await at.atRest();
+    const [row] = await at.check();
+    assert.equal(row?.status, 'sent');
+    assert.equal(at.partner.requestCount(), 1);
+  });
+
+  it('and again when it is asked about leaves an order that is dead', async (t) => {
+    const at = await scene(t, { ...carelessWithStatus, env: { OUTBOX_RETRY_MAX: '0' } });
+    await dieDelivering(at, killAt('order_claimed'));
+    const second = await at.start(killAt('order_claimed'));
+    assert.equal(await second.died(), 'SIGKILL');
+    await at.start();
+    await at.atRest();
+    const [row] = await at.check();
+    assert.ok(row?.status === 'dead' && row.inDoubt);
+    assert.equal(at.partner.requestCount(), 0);
   });
 });
 

@@ -12,7 +12,7 @@ describe('When PostgreSQL crashes in the middle of a batch and comes back', () =
     const at = await openOutboxScene({
       database: postgres,
       partner: { script: { otherwise: { act: 'ok', delayMs: 20 } } },
-      destinations: (url) => ({ blind: honest(url, { idempotency: 'none' }) }),
+      destinations: ({ url }) => ({ blind: honest(url, { idempotency: 'none' }) }),
     });
     t.after(() => at.close());
     const replica = await at.start();

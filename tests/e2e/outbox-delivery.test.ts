@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client } from 'pg';
 import { sql } from '../../src/platform/postgres/sql.ts';
@@ -178,10 +181,32 @@ describe('An order', () => {
       database: system.database,
       destinations: () => ({ somewhere: {} }),
     });
-    await second.becomes(id, 'sent');
-    await second.drop();
+    try {
+      await second.becomes(id, 'sent');
+    } finally {
+      await second.drop();
+    }
     assert.equal(partner.ledger.get('to-somewhere')?.count, 1);
   });
+});
+
+test('An order that is nested too deeply to be checked dies alone', async (t) => {
+  const schema = join(await mkdtemp(join(tmpdir(), 'redrive-test-')), 'nested.json');
+  t.after(() => rm(dirname(schema), { recursive: true }));
+  await writeFile(schema, '{"type": "object", "properties": {"in": {"$ref": "#"}}}');
+  const outbox = await startOutboxSystem({ broker: { schema } });
+  t.after(() => outbox.conclude());
+  const depth = 10_000;
+  const added = await outbox.system.db.query<{ id: bigint }>(sql`
+    SELECT a.id
+    FROM (VALUES ('nested-1', 1), ('nested-2', ${depth}::int), ('nested-3', 2)) AS o (key, depth),
+         outbox.add_order((repeat('{"in":', depth) || '{}' || repeat('}', depth))::json, key, 'broker') AS a`);
+  const [before, nested, behind] = added.map(({ id }) => id);
+  await outbox.becomes(before ?? 0n, 'sent');
+  await outbox.becomes(behind ?? 0n, 'sent');
+  const row = await outbox.becomes(nested ?? 0n, 'dead');
+  assert.match(row.last_error ?? '', /^BAD_REQUEST: request cannot be checked: /);
+  assert.equal(row.first_sent_at, null);
 });
 
 describe('An order that nobody expects', () => {
@@ -271,8 +296,9 @@ describe('Many orders, sent by two replicas,', () => {
 });
 
 describe('A system that stops', () => {
-  test('lets sends end, sends nothing twice, and leaves the rest to whoever starts next', async () => {
+  test('lets sends end, sends nothing twice, and leaves the rest to whoever starts next', async (t) => {
     const outbox = await startOutboxSystem({ broker: { max_in_flight: 4, timeout_ms: 9000 } });
+    t.after(() => outbox.conclude());
     const { partner, system } = outbox;
     outbox.otherwise(() => ({ act: 'hold' }));
     const ids: bigint[] = [];
@@ -291,10 +317,12 @@ describe('A system that stops', () => {
       assert.deepEqual(facts, isBegun ? ['sent', 0, false] : ['queued', 0, true]);
     }
     const second = await startOutboxSystem({ partner, database: system.database });
-    for (const id of ids) await second.becomes(id, 'sent');
+    try {
+      for (const id of ids) await second.becomes(id, 'sent');
+    } finally {
+      await second.drop();
+    }
     assert.equal(partner.requestCount(), 12);
-    await second.drop();
-    await outbox.conclude();
   });
 
   test('gives back what it has claimed and not begun to send', async (t) => {
@@ -303,6 +331,7 @@ describe('A system that stops', () => {
     const outbox = await startOutboxSystem({
       broker: { url: `https://127.0.0.1:${mute.port}/orders`, idempotency: 'none', timeout_ms: 4000 },
     });
+    t.after(() => outbox.conclude());
     const ids = [await outbox.order(), await outbox.order()];
     await eventually(() => assert.equal(mute.connections(), 2));
     await outbox.system.stop();
@@ -314,6 +343,5 @@ describe('A system that stops', () => {
       );
       assert.equal(await storyOf(outbox.system.db, id), 'queued > sending > queued');
     }
-    await outbox.conclude();
   });
 });

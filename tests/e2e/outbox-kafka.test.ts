@@ -33,8 +33,7 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     for (const name of [topic, kafka.name('made.later.v1')])
       for (const { headers, value } of await recordsOf(name))
         effects.add(headers.get('idempotency-key') ?? '', value);
-    await outbox.conclude(effects);
-    await kafka.close();
+    await outbox.conclude(effects).finally(() => kafka.close());
   });
 
   const recordsOf = async (name: string) =>
@@ -134,10 +133,11 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
       async () => ({ KAFKA_ENABLED: 'true', KAFKA_BROKERS: `127.0.0.1:${await unusedPort()}` }),
     ],
   ] as const)
-    test(`whose broker ${name} waits at no cost, and goes when it is there`, async () => {
+    test(`whose broker ${name} waits at no cost, and goes when it is there`, async (t) => {
       const spare = await kafka.createTopic(`spare.${name.replaceAll(' ', '-')}`);
       const destinations = () => ({ spare: { type: 'kafka', topic: spare } });
       const lonely = await startOutboxSystem({ env: await broker(), destinations });
+      t.after(() => lonely.drop());
       const { database, db } = lonely.system;
       const id = await lonely.order({ destination: 'spare' });
       await eventually(async () => assert.match(await storyOf(db, id), /^queued > sending > queued/));
@@ -152,9 +152,11 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
         partner,
         destinations,
       });
-      await second.becomes(id, 'sent');
-      await second.drop();
-      await lonely.drop();
+      try {
+        await second.becomes(id, 'sent');
+      } finally {
+        await second.drop();
+      }
       assert.equal((await kafka.read(spare)).length, 1);
     });
 });

@@ -63,7 +63,7 @@ async function main(): Promise<number> {
     await fleet.stop();
     const effects = await Promise.all(partners.map((partner) => partner.effects()));
     const accepted = [...placed.accepted, ...(await corrections(postgres.db))];
-    const account = { accepted, effects: effects.flat(), retryMax };
+    const account = { accepted, effects: effects.flat(), retryMax, askable: ['asked'] };
     const breaches = [
       ...placed.breaches,
       ...people.breaches(),

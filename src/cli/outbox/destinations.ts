@@ -75,7 +75,8 @@ function stateOf({ configured, throttle, circuit }: Destination): string {
     return `circuit ${state}: ${reason ?? 'unknown'}${next_probe_at == null ? '' : `, next probe ${next_probe_at}`}`;
   }
   if (throttle === null) return flowing;
-  const rate = throttle.rate_per_second === null ? null : `at most ${throttle.rate_per_second}/s`;
+  const rate =
+    throttle.rate_per_second === null ? null : `at most ${Number(throttle.rate_per_second.toFixed(1))}/s`;
   const pause = throttle.held_until === null ? null : `nothing before ${throttle.held_until}`;
   return `throttled: ${[rate, pause].filter((one) => one !== null).join(', ')}`;
 }

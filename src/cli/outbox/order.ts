@@ -70,6 +70,8 @@ export function toneOf(status: string): Tone {
 
 /** `dead (skipped, in doubt)`: what a person should know stands beside the status. */
 export function statusOf({ status, resolution, held, in_doubt }: Order): string {
-  const more = [resolution, held ? 'held' : null, in_doubt ? 'in doubt' : null].filter((one) => one !== null);
+  const more = [resolution, held ? 'held' : null, in_doubt && status !== 'sent' ? 'in doubt' : null].filter(
+    (one) => one !== null,
+  );
   return more.length === 0 ? status : `${status} (${more.join(', ')})`;
 }

@@ -91,6 +91,18 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     ways.set(name, { gate, dispatcher });
   }
 
+  const open = new Set<string>();
+  const tellOfTurns = (): void => {
+    for (const [name, { gate }] of ways) {
+      const { state, reason } = gate.snapshot().circuit;
+      if (state === 'open' && !open.has(name)) {
+        open.add(name);
+        log.warn({ destination: name, reason }, 'the circuit of a destination is open: its orders wait');
+      } else if (state === 'closed' && open.delete(name))
+        log.info({ destination: name }, 'the circuit of a destination is closed: its orders go again');
+    }
+  };
+
   const watch = createLoop({
     name: 'outbox gates',
     everyMs: refreshEveryMs,
@@ -101,6 +113,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
         { store: states, clock },
         [...ways.values()].map(({ gate }) => gate),
       );
+      tellOfTurns();
     },
     onError: (error) => log.warn({ err: error }, 'throttle and circuit could not be read'),
   });

@@ -29,7 +29,8 @@ type Stuck = Readonly<{
  */
 export async function reapOrders(deps: ReapDeps): Promise<number> {
   const { db, retryMax, backoff, ledgerTtlMs } = deps;
-  const isSpent = sql`(t.retry_count >= ${retryMax} AND t.destination <> ALL(${deps.askable}::text[]))`;
+  // One that can be asked about is claimed once more, for the question alone; what is lost then is lost for good.
+  const isSpent = sql`(t.retry_count >= ${retryMax}::int + (t.destination = ANY(${deps.askable}::text[]))::int)`;
   return db.transaction(async (tx) => {
     const stuck = await tx.query<Stuck>(sql`
       SELECT t.id, t.idempotency_key, t.destination, t.ordering_key FROM outbox.outbox_orders t

@@ -35,6 +35,8 @@ export type Account = Readonly<{
   /** What has really happened outside, in the order in which it first did. */
   effects: readonly Effect[];
   retryMax: number;
+  /** Destinations that may be asked once more, when the worker of the last attempt was lost: that counts as one. */
+  askable?: readonly string[];
   /** How often each key was asked for outside, where that was kept. */
   requests?: ReadonlyMap<string, number>;
 }>;
@@ -59,7 +61,7 @@ export async function findBreaches(db: Database, account: Account): Promise<read
         ...wrongEnd(row),
         ...wrongEffect(row, effects.get(row.key)),
         ...wrongLedger(row, effects.get(row.key)),
-        ...wrongStory(row, story, account.retryMax),
+        ...wrongStory(row, story, budgetOf(row, account)),
         ...(requests === undefined ? [] : wrongAttempts(story, requests)),
       ].map(say);
     }),
@@ -151,7 +153,11 @@ const legal = new Set([
   'dead>sent',
 ]);
 
-function wrongStory(row: Row, story: readonly AuditRow[], retryMax: number): readonly string[] {
+function budgetOf({ destination }: Row, { retryMax, askable = [] }: Account): number {
+  return askable.includes(destination) ? retryMax + 1 : retryMax;
+}
+
+function wrongStory(row: Row, story: readonly AuditRow[], budget: number): readonly string[] {
   const told = story.map(({ from, to }) => `${from}>${to}`).join(' ');
   const isGapless = story.every(({ from }, i) => from === (story[i - 1]?.to ?? null));
   const isLegal = story.every(
@@ -165,7 +171,7 @@ function wrongStory(row: Row, story: readonly AuditRow[], retryMax: number): rea
     ...(last?.to === row.status ? [] : [`its story ends otherwise: ${told}`]),
     ...(last?.retryCount === row.retryCount ? [] : [`its story ends with ${last?.retryCount} retries`]),
     ...(counts.every((count, i) => count >= (counts[i - 1] ?? 0)) ? [] : [`retries: ${counts.join(' ')}`]),
-    ...(Math.max(...counts) <= retryMax ? [] : [`retries beyond ${retryMax}: ${counts.join(' ')}`]),
+    ...(Math.max(...counts) <= budget ? [] : [`retries beyond ${budget}: ${counts.join(' ')}`]),
   ];
 }
 

@@ -27,6 +27,7 @@ export type NewOrder = Readonly<{ key: string; destination?: string; orderingKey
 /** Where orders go: a partner of this process, or one in a process of its own. */
 export type Outside = Readonly<{
   url: string;
+  statusUrl: string;
   effects(): Promise<readonly Effect[]>;
   /** How often each key was asked for, where that is kept. */
   requests?(): ReadonlyMap<string, number>;
@@ -51,11 +52,13 @@ export type OutboxScene = Readonly<{
   close(): Promise<void>;
 }>;
 
+export type DestinationKeys = Readonly<Record<string, unknown>>;
+
 export type OutboxSceneOptions = Readonly<{
   /** Keys of the destination `broker`, beside type and url. */
-  broker?: Readonly<Record<string, unknown>>;
-  /** More destinations, by the address of the partner. */
-  destinations?: (url: string) => Readonly<Record<string, unknown>>;
+  broker?: DestinationKeys | ((outside: Outside) => DestinationKeys);
+  /** More destinations. */
+  destinations?: (outside: Outside) => Readonly<Record<string, DestinationKeys>>;
   env?: Readonly<Record<string, string>>;
   /** The database of a server that the test has started itself. */
   database?: Readonly<{ url: string; db: Database }>;
@@ -96,6 +99,7 @@ export async function openOutboxScene({
 function outsideOf(partner: Partner): Outside {
   return {
     url: partner.url,
+    statusUrl: partner.statusUrl,
     effects: async () => partner.ledger.entries(),
     requests: () =>
       new Map([...Map.groupBy(partner.requests, ({ key }) => key)].map(([key, seen]) => [key, seen.length])),
@@ -108,13 +112,14 @@ export async function openOutboxSceneAt(
 ): Promise<OutboxScene> {
   const own = database === undefined ? await createTestDatabase() : null;
   const { url, db } = database ?? own ?? assert.fail();
+  const ways = {
+    broker: honest(outside.url, typeof broker === 'function' ? broker(outside) : broker),
+    ...destinations?.(outside),
+  };
   const sceneEnv: Readonly<Record<string, string>> = {
     ...outboxEnv,
     DATABASE_URL: url,
-    OUTBOX_DESTINATIONS: JSON.stringify({
-      broker: honest(outside.url, broker),
-      ...destinations?.(outside.url),
-    }),
+    OUTBOX_DESTINATIONS: JSON.stringify(ways),
     ...env,
   };
   const retryMax = Number(sceneEnv['OUTBOX_RETRY_MAX'] ?? defaultRetryMax);
@@ -167,8 +172,10 @@ export async function openOutboxSceneAt(
     },
     async check() {
       const [effects, requests] = [await outside.effects(), outside.requests?.()];
-      const account = { accepted, effects, retryMax, ...(requests === undefined ? {} : { requests }) };
-      assert.deepEqual(await findBreaches(db, account), []);
+      const askable = Object.entries(ways).flatMap(([name, keys]) => ('status_url' in keys ? [name] : []));
+      const account = { accepted, effects, retryMax, askable };
+      const breaches = await findBreaches(db, requests === undefined ? account : { ...account, requests });
+      assert.deepEqual(breaches, []);
       return rows();
     },
     async close() {
@@ -179,7 +186,7 @@ export async function openOutboxSceneAt(
 }
 
 /** A destination that promises to do nothing twice for one key. */
-export function honest(url: string, more: Readonly<Record<string, unknown>> = {}): object {
+export function honest(url: string, more: DestinationKeys = {}): DestinationKeys {
   return {
     type: 'http',
     url,
