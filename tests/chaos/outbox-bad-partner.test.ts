@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { startPartner, type Partner, type PartnerAct } from '../support/partner.ts';
+import type { Partner, PartnerAct } from '../support/partner.ts';
 import { spawnPartner } from '../support/partner/spawn-partner.ts';
 import { startOrderLoad } from './support/order-load.ts';
 import {
@@ -12,8 +12,9 @@ import {
   openOutboxScene,
   openOutboxSceneAt,
   timeoutMs,
+  type DestinationKeys,
   type OrderRow,
-  type OutboxScene,
+  type Outside,
 } from './support/outbox-scene.ts';
 import type { Replica } from './support/start-replica.ts';
 import { until } from './support/until.ts';
@@ -57,28 +58,24 @@ const acts: readonly (readonly [string, PartnerAct])[] = [
 const ordersEach = 4;
 
 /** At each key's first request the partner behaves as the destination of its name says; then it is kind. */
-function script() {
-  return { rules: acts.map(([name, does]) => ({ keyPrefix: `${name}/`, attempt: 1, does })) };
-}
+const script = { rules: acts.map(([name, does]) => ({ keyPrefix: `${name}/`, attempt: 1, does })) };
 
-type Met = Readonly<{ at: OutboxScene; partner: Partner; byName: ReadonlyMap<string, readonly OrderRow[]> }>;
+type Met = Readonly<{ partner: Partner; byName: ReadonlyMap<string, readonly OrderRow[]> }>;
 
 /** One destination for each kind of behaviour, so that none suffers from another's circuit or throttle. */
 async function meet(
   t: TestContext,
   honoursKeys: boolean,
-  promise: (partner: Partner) => Readonly<Record<string, unknown>>,
+  promise: (outside: Outside) => DestinationKeys,
 ): Promise<Met> {
-  const partner = await startPartner({ script: script(), honoursKeys });
-  t.after(() => partner.stop());
   const conflict = { field: 'code', processed: ['already_processed'], running: ['in_progress'] };
-  const at = await openOutboxSceneAt(
-    { ...partner, effects: async () => partner.ledger.entries() },
-    {
-      destinations: ({ url }) =>
-        Object.fromEntries(acts.map(([name]) => [name, honest(url, { conflict, ...promise(partner) })])),
-    },
-  );
+  const at = await openOutboxScene({
+    partner: { script, honoursKeys },
+    destinations: (outside) =>
+      Object.fromEntries(
+        acts.map(([name]) => [name, honest(outside.url, { conflict, ...promise(outside) })]),
+      ),
+  });
   t.after(() => at.close());
   await at.start();
   await at.place(
@@ -86,7 +83,7 @@ async function meet(
   );
   await at.atRest(40_000);
   const rows = await at.check();
-  return { at, partner, byName: Map.groupBy(rows, ({ key }) => key.split('/')[0] ?? '') };
+  return { partner: at.partner, byName: Map.groupBy(rows, ({ key }) => key.split('/')[0] ?? '') };
 }
 
 function checkEnds({ byName }: Met, name: string, status: string, error: RegExp | null): void {

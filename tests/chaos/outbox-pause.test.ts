@@ -24,16 +24,16 @@ const sleepAt = (at: FaultPlan['faults'][number]['at']): FaultPlan => ({
 /** So long that nobody takes its orders away while it sleeps. */
 const longLease = { OUTBOX_STUCK_THRESHOLD_MIN: '2' } as const;
 
-/** A process with one order under way, which has fallen asleep. */
-async function fallAsleep(at: Scene, plan: FaultPlan): Promise<Replica> {
+/** A process with orders under way, which has fallen asleep. */
+async function fallAsleep(at: Scene, plan: FaultPlan, orders = ['order-of-one']): Promise<Replica> {
   const sleeper = await at.start(plan);
-  await at.place(['order-of-one']);
+  await at.place(orders);
   await sleeper.stopped();
-  assert.equal((await at.row()).status, 'sending');
+  assert.equal(await at.count('sending'), orders.length);
   return sleeper;
 }
 
-describe('A replica that sleeps longer than its lease', { concurrency: 3 }, () => {
+describe('A replica that sleeps longer than its lease', { concurrency: 4 }, () => {
   it('sends nothing of what it had claimed, for another has sent it', async (t) => {
     const at = await scene(t);
     const sleeper = await fallAsleep(at, sleepAt('order_claimed'));
@@ -72,22 +72,6 @@ describe('A replica that sleeps longer than its lease', { concurrency: 3 }, () =
     );
   });
 
-  it('tells of its late success also when the database is not there at first', async (t) => {
-    const at = await scene(t, careless);
-    const sleeper = await fallAsleep(at, {
-      faults: [
-        { at: 'order_answered', act: 'stop', nth: 1 },
-        { at: 'order_answered', act: 'lose_answer', nth: 1 },
-      ],
-    });
-    await at.start();
-    await at.becomes('dead');
-    sleeper.resume();
-    await untilStale(sleeper, 1);
-    const [row] = await at.check();
-    assert.equal(row?.status, 'sent');
-  });
-
   it('drops its late failure, whatever has become of the order', async (t) => {
     const at = await scene(t, { partner: { script: { rules: [refusedAtFirst] } } });
     const sleeper = await fallAsleep(at, sleepAt('order_answered'));
@@ -103,39 +87,49 @@ describe('A replica that sleeps longer than its lease', { concurrency: 3 }, () =
     assert.ok(row?.status === 'sent' && row.epoch === claimed.epoch);
   });
 
-  it('brings an order back that died of not knowing', async (t) => {
+  it('brings an order back that died of not knowing, and leaves what a person has skipped', async (t) => {
     const at = await scene(t, careless);
-    const sleeper = await fallAsleep(at, sleepAt('order_answered'));
-    await at.start();
-    assert.match((await at.becomes('dead')).lastError ?? '', /^UNKNOWN: /);
-    sleeper.resume();
-    await untilStale(sleeper, 1);
-    const [row] = await at.check();
-    assert.ok(row?.status === 'sent' && row.lastError === null);
-    assert.equal(at.partner.ledger.effects(), 1);
-    assert.match(await storyOf(at.db, row.id), /dead > sent$/);
-  });
-
-  it('leaves what a person has skipped meanwhile, and tells that it has happened after all', async (t) => {
-    const at = await scene(t, careless);
-    const sleeper = await fallAsleep(at, sleepAt('order_answered'));
+    // When it is awake again the database is not there at first.
+    const sleeper = await fallAsleep(
+      at,
+      {
+        faults: [
+          { at: 'order_answered', act: 'stop', nth: 1 },
+          { at: 'order_answered', act: 'lose_answer', nth: 1 },
+        ],
+      },
+      ['skipped-order', 'waiting-order'],
+    );
     const other = await at.start();
-    const { id } = await at.becomes('dead');
-    const skip = (body: object) => other.post(`/api/v1/outbox/orders/${id}/skip`, body);
+    await at.atRest();
+    const [skipped] = await at.rows('dead');
+    assert.match(skipped?.lastError ?? '', /^UNKNOWN: /);
+    const skip = (body: object) => other.post(`/api/v1/outbox/orders/${skipped?.id}/skip`, body);
     assert.equal((await skip({}))?.status, 409, 'they have to look at the partner first');
     assert.equal((await skip({ effect_checked: true }))?.status, 200);
     sleeper.resume();
-    await untilStale(sleeper, 1);
-    const [row] = await at.check();
-    assert.ok(row?.status === 'dead' && row.ledger === 'succeeded');
-    const told = await at.db.query<{ kind: string }>(sql`
-      SELECT kind FROM platform.notify_events WHERE item_id = ${String(id)} ORDER BY id`);
+    await untilStale(sleeper, 2);
+
+    const rows = await at.check();
     assert.deepEqual(
-      told.map(({ kind }) => kind),
-      ['dead', 'late_success'],
+      rows.map(({ status, ledger }) => [status, ledger]),
+      [
+        ['dead', 'succeeded'],
+        ['sent', 'succeeded'],
+      ],
     );
+    assert.match(await storyOf(at.db, rows[1]?.id ?? 0n), /dead > sent$/);
+    assert.equal(at.partner.ledger.effects(), 2);
+    assert.deepEqual(await toldOf(at, rows[0]?.id), ['dead', 'late_success']);
     assert.equal((await skip({ effect_checked: true }))?.status, 409);
   });
 });
+
+/** What a person was told about an order. */
+async function toldOf({ db }: Scene, id: bigint | undefined): Promise<readonly string[]> {
+  const told = await db.query<{ kind: string }>(sql`
+    SELECT kind FROM platform.notify_events WHERE item_id = ${String(id)} ORDER BY id`);
+  return told.map(({ kind }) => kind);
+}
 
 const refusedAtFirst = { attempt: 1, does: { act: 'status', status: 400, effect: false } } as const;

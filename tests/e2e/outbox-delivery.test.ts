@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client } from 'pg';
 import { sql } from '../../src/platform/postgres/sql.ts';
@@ -190,25 +187,6 @@ describe('An order', () => {
   });
 });
 
-test('An order that is nested too deeply to be checked dies alone', async (t) => {
-  const schema = join(await mkdtemp(join(tmpdir(), 'redrive-test-')), 'nested.json');
-  t.after(() => rm(dirname(schema), { recursive: true }));
-  await writeFile(schema, '{"type": "object", "properties": {"in": {"$ref": "#"}}}');
-  const outbox = await startOutboxSystem({ broker: { schema } });
-  t.after(() => outbox.conclude());
-  const depth = 10_000;
-  const added = await outbox.system.db.query<{ id: bigint }>(sql`
-    SELECT a.id
-    FROM (VALUES ('nested-1', 1), ('nested-2', ${depth}::int), ('nested-3', 2)) AS o (key, depth),
-         outbox.add_order((repeat('{"in":', depth) || '{}' || repeat('}', depth))::json, key, 'broker') AS a`);
-  const [before, nested, behind] = added.map(({ id }) => id);
-  await outbox.becomes(before ?? 0n, 'sent');
-  await outbox.becomes(behind ?? 0n, 'sent');
-  const row = await outbox.becomes(nested ?? 0n, 'dead');
-  assert.match(row.last_error ?? '', /^BAD_REQUEST: request cannot be checked: /);
-  assert.equal(row.first_sent_at, null);
-});
-
 describe('An order that nobody expects', () => {
   const isIdle = ({ system }: OutboxSystem): Promise<void> =>
     eventually(async () => {
@@ -318,7 +296,7 @@ describe('A system that stops', () => {
     }
     const second = await startOutboxSystem({ partner, database: system.database });
     try {
-      for (const id of ids) await second.becomes(id, 'sent');
+      await second.become(ids, 'sent');
     } finally {
       await second.drop();
     }

@@ -25,7 +25,11 @@ describe('In doubt', { concurrency: true }, () => {
     outbox = await startOutboxSystem({
       destinations: ({ statusUrl }) => ({
         blind: none,
+        // One for each that fails: together they would open a circuit.
         asking: { ...none, status_url: statusUrl },
+        never_knowing: { ...none, status_url: statusUrl },
+        refusing: { ...none, status_url: statusUrl },
+        asking_later: { ...none, status_url: statusUrl },
         wording: {
           ...none,
           status_url: statusUrl,
@@ -60,18 +64,22 @@ describe('In doubt', { concurrency: true }, () => {
     });
   }
 
-  test('an order of which the destination is sure each time that it has no effect dies of its retries', async () => {
-    const row = await outbox.becomes(await outbox.order({ destination: 'asking', does: [error] }), 'dead');
-    assert.match(row.last_error ?? '', /^BROKER_5XX: HTTP 500/);
+  test('an order that the destination never knows dies of its retries, and stays in doubt', async () => {
+    const row = await outbox.becomes(
+      await outbox.order({ destination: 'never_knowing', does: [error] }),
+      'dead',
+    );
+    assert.match(row.last_error ?? '', /^UNKNOWN: BROKER_5XX: HTTP 500/);
     assert.deepEqual([outbox.requestsOf(row).length, row.retry_count], [3, 2]);
   });
 
-  test('an order that is refused after a doubt dies of the refusal, where the destination has not got it', async () => {
+  test('an order that is refused after a doubt dies at once, and stays in doubt', async () => {
     const row = await outbox.becomes(
-      await outbox.order({ destination: 'asking', does: [error, refusal] }),
+      await outbox.order({ destination: 'refusing', does: [error, refusal] }),
       'dead',
     );
-    assert.match(row.last_error ?? '', /^BAD_REQUEST: HTTP 400/);
+    assert.match(row.last_error ?? '', /^UNKNOWN: BAD_REQUEST: HTTP 400/);
+    assert.equal(outbox.requestsOf(row).length, 2);
   });
 
   for (const [destination, why] of [
@@ -145,9 +153,9 @@ describe('In doubt', { concurrency: true }, () => {
 
   test('an order whose worker is lost is asked about before anything is sent', async () => {
     outbox.partner.ledger.add('abandoned-known', '{"n": 1}');
-    const known = await outbox.becomes(await abandoned('asking', 'abandoned-known'), 'sent');
+    const known = await outbox.becomes(await abandoned('asking_later', 'abandoned-known'), 'sent');
     assert.equal(outbox.requestsOf(known).length, 0);
-    const absent = await outbox.becomes(await abandoned('asking', 'abandoned-absent'), 'sent');
+    const absent = await outbox.becomes(await abandoned('asking_later', 'abandoned-absent'), 'sent');
     assert.equal(outbox.requestsOf(absent).length, 1);
   });
 });

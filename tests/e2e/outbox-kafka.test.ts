@@ -33,7 +33,11 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     for (const name of [topic, kafka.name('made.later.v1')])
       for (const { headers, value } of await recordsOf(name))
         effects.add(headers.get('idempotency-key') ?? '', value);
-    await outbox.conclude(effects).finally(() => kafka.close());
+    try {
+      await outbox.conclude(effects);
+    } finally {
+      await kafka.close();
+    }
   });
 
   const recordsOf = async (name: string) =>
@@ -126,32 +130,31 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     assert.deepEqual(numbers, [0, 1]);
   });
 
-  for (const [name, broker] of [
-    ['is switched off', async () => ({ KAFKA_ENABLED: 'false' })],
-    [
-      'cannot be reached',
-      async () => ({ KAFKA_ENABLED: 'true', KAFKA_BROKERS: `127.0.0.1:${await unusedPort()}` }),
-    ],
+  const unreachable = async () => ({
+    KAFKA_ENABLED: 'true',
+    KAFKA_BROKERS: `127.0.0.1:${await unusedPort()}`,
+  });
+  for (const [name, broker, story] of [
+    ['is switched off', async () => ({ KAFKA_ENABLED: 'false' }), /^queued$/],
+    ['cannot be reached', unreachable, /^queued > sending > queued/],
   ] as const)
     test(`whose broker ${name} waits at no cost, and goes when it is there`, async (t) => {
       const spare = await kafka.createTopic(`spare.${name.replaceAll(' ', '-')}`);
       const destinations = () => ({ spare: { type: 'kafka', topic: spare } });
       const lonely = await startOutboxSystem({ env: await broker(), destinations });
       t.after(() => lonely.drop());
-      const { database, db } = lonely.system;
+      const { database, db, api } = lonely.system;
       const id = await lonely.order({ destination: 'spare' });
-      await eventually(async () => assert.match(await storyOf(db, id), /^queued > sending > queued/));
+      await eventually(async () => {
+        assert.match(await storyOf(db, id), story);
+        assert.equal((await api.get<{ status: string }>('/readyz')).body.status, 'degraded');
+      });
       const row = await storedOrder(db, id);
       assert.deepEqual([row.retry_count, row.first_sent_at, row.in_doubt], [0, null, false]);
       await lonely.system.stop();
       const { partner } = lonely;
-      const second = await startOutboxSystem({
-        kafka: 'real',
-        env: kafka.env,
-        database,
-        partner,
-        destinations,
-      });
+      const { env } = kafka;
+      const second = await startOutboxSystem({ kafka: 'real', env, database, partner, destinations });
       try {
         await second.becomes(id, 'sent');
       } finally {

@@ -22,8 +22,8 @@ describe('Orders of one ordering key', () => {
   before(async () => {
     outbox = await startOutboxSystem({
       destinations: () => ({ chain: {}, other: {} }),
-      // What is decided must not wait for somebody to look again.
-      env: { OUTBOX_IDLE_SLEEP_MS: '200' },
+      // What may go must not wait for the next look.
+      env: { OUTBOX_IDLE_SLEEP_MS: '200', OUTBOX_PROBE_INITIAL_MS: '50', OUTBOX_PROBE_MAX_MS: '50' },
     });
   });
   after(() => outbox.conclude());
@@ -49,7 +49,7 @@ describe('Orders of one ordering key', () => {
       for (const [n, lane] of lanes.entries())
         ids.get(lane)?.push(await place(lane, { does: plans[(i + n) % plans.length] ?? [ok] }));
     for (const [lane, placed] of ids) {
-      for (const id of placed) await outbox.becomes(id, 'sent');
+      await outbox.become(placed, 'sent');
       const keys = await Promise.all(placed.map(keyOf));
       assert.deepEqual(
         effects().filter((key) => keys.includes(key)),
@@ -89,7 +89,7 @@ describe('Orders of one ordering key', () => {
       await place('slow', { destination: 'other' }),
       await outbox.order(),
     ];
-    for (const id of others) await outbox.becomes(id, 'sent');
+    await outbox.become(others, 'sent');
     assert.equal((await storedOrder(outbox.system.db, first)).status, 'sending');
     assert.equal((await storedOrder(outbox.system.db, second)).status, 'queued');
     outbox.partner.release();
@@ -105,7 +105,7 @@ describe('Orders of one ordering key', () => {
     for (const id of next) assert.equal((await storedOrder(outbox.system.db, id)).first_sent_at, null);
     const { status, body } = await decide(head.id, 'skip', { reason: 'the desk has called it off' });
     assert.deepEqual([status, body.status, body.resolution], [200, 'dead', 'skipped']);
-    for (const id of next) await outbox.becomes(id, 'sent', 5000);
+    await outbox.become(next, 'sent', 5000);
     assertError(await decide(head.id, 'skip'), 409);
     assert.equal(outbox.requestsOf(head).length, 1);
   });
@@ -122,7 +122,7 @@ describe('Orders of one ordering key', () => {
     );
     assert.equal(answer.status, 201, answer.text);
     const corrected = BigInt(answer.body.id);
-    for (const id of [corrected, ...next]) await outbox.becomes(id, 'sent', 5000);
+    await outbox.become([corrected, ...next], 'sent', 5000);
     const keys = [key, ...(await Promise.all(next.map(keyOf)))];
     assert.deepEqual(
       effects().filter((each) => keys.includes(each)),

@@ -153,7 +153,7 @@ const conflicts: readonly Case[] = [
   given(
     'a 409 that means running each time',
     [running],
-    deadOfRetries(/^CONFLICT_RUNNING: HTTP 409/),
+    deadInDoubt(/^UNKNOWN: CONFLICT_RUNNING: HTTP 409/, 3),
     byField,
   ),
   given('a 409 whose field says processed', [processed], { ...sentAtOnce, ...isKnown }, byField),

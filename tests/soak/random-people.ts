@@ -41,9 +41,10 @@ export function startPeople({ db, fleet, chance, tally }: PeopleOptions): People
       decision === 'supersede' ? { idempotency_key: key, request: { instead_of: Number(id) } } : {};
     const looked = inDoubt && chance.is(0.8) ? { effect_checked: true } : {};
     const told = await postJson(url, { ...what, ...looked }, decision === 'supersede' ? key : undefined);
-    const isDone = told?.status === 200 || told?.status === 201;
+    // A supersede that answers 200 was taken before: its first answer was lost.
+    const isTaken = told?.status === (decision === 'supersede' ? 201 : 200);
     tally.count(`person: ${decision} ${told === null ? 'without an answer' : `answered ${told.status}`}`);
-    if (isDone && inDoubt && !('effect_checked' in looked))
+    if (isTaken && inDoubt && !('effect_checked' in looked))
       breaches.push(`order ${id} was in doubt, and ${decision} was taken without a look`);
   };
 

@@ -29,8 +29,10 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
     timeoutMs: settings.timeoutMs,
     tls: settings.tls,
   });
+  const running = new Set<Promise<void>>();
+  let isClosed = false;
   const send: Sender = (orders, stopping) => {
-    if (stopping.aborted) return orders.map(() => Promise.resolve(stopped));
+    if (stopping.aborted || isClosed) return orders.map(() => Promise.resolve(stopped));
     const read = readHeaders(settings.headers);
     if ('unreadable' in read) return orders.map(() => Promise.resolve(misconfigured(read.unreadable)));
     const started = orders.map((order) => {
@@ -45,10 +47,22 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
     const withdrawAll = (): void => started.forEach(({ withdraw }) => withdraw());
     stopping.addEventListener('abort', withdrawAll, { once: true });
     const outcomes = started.map(({ outcome }) => outcome);
-    void Promise.allSettled(outcomes).then(() => stopping.removeEventListener('abort', withdrawAll));
+    const all = Promise.allSettled(outcomes).then(() => {
+      stopping.removeEventListener('abort', withdrawAll);
+      running.delete(all);
+    });
+    running.add(all);
     return outcomes;
   };
-  return { send, close: () => pool.close() };
+  return {
+    send,
+    async close() {
+      isClosed = true;
+      // What was sent comes to its end. A connection that is still being made for a call that was taken back does not.
+      await Promise.all(running);
+      await pool.destroy();
+    },
+  };
 }
 
 function callOf(

@@ -77,7 +77,7 @@ function failureOf(result: Extract<PublishResult, { result: 'failed' }>): SendOu
   const detail = describe(result);
   if (result.retriable)
     return { end: 'released', reason: detail, retryAfterMs: UNREACHABLE_RETRY_MS, isOutage: true };
-  if (result.code === 'UNKNOWN_TOPIC_OR_PARTITION') return { end: 'failed', code: 'UNKNOWN', detail };
+  if (result.code === 'UNKNOWN_TOPIC_OR_PARTITION') return { end: 'failed', code: 'BROKER_5XX', detail };
   const isDenied = result.code.endsWith('_AUTHORIZATION_FAILED');
   return { end: 'refused', code: isDenied ? 'UNAUTHORIZED' : 'BAD_REQUEST', detail };
 }

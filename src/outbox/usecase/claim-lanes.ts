@@ -36,8 +36,8 @@ const lookAloneEveryMs = 1000;
 const emptyForMs = 50;
 
 export function createClaimer(
-  deps: Readonly<{ store: DeliveryStore; clock: Clock }>,
-  destination: Destination,
+  deps: Readonly<{ store: Pick<DeliveryStore, 'claim' | 'claimProbe' | 'holdBack'>; clock: Clock }>,
+  destination: Pick<Destination, 'name' | 'policy'>,
 ): Claimer {
   const { store, clock } = deps;
   const { name, policy } = destination;

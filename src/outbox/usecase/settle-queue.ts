@@ -28,7 +28,7 @@ const worthASecondWriter = 64;
  */
 const lateWithinMs = 60_000;
 
-export function createSettleQueue(store: DeliveryStore, clock: Clock): SettleQueue {
+export function createSettleQueue(store: Pick<DeliveryStore, 'settle'>, clock: Clock): SettleQueue {
   const waiting: Waiting[] = [];
   let writers = 0;
 

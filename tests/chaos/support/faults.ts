@@ -51,14 +51,17 @@ type Reach = (at: FaultPoint, values?: Values) => Promise<'go_on' | 'refuse'>;
 /** Puts the faults between a system and its database and broker. */
 export function wrapWithFaults(plan: FaultPlan): NonNullable<SystemOptions['wrap']> {
   const times = new Map<Fault, number>();
+  /** Also a fault before which another one strikes has had this time. */
+  const isItsTime = (fault: Fault): boolean => {
+    const time = (times.get(fault) ?? 0) + 1;
+    times.set(fault, time);
+    return fault.nth === undefined || fault.nth === time;
+  };
   const reach: Reach = async (at, values = []) => {
-    for (const fault of plan.faults) {
-      if (fault.at !== at || !concerns(fault, values)) continue;
-      const time = (times.get(fault) ?? 0) + 1;
-      times.set(fault, time);
-      if (fault.nth !== undefined && fault.nth !== time) continue;
-      if (fault.act === 'refuse') return 'refuse';
-      await strike(fault.act);
+    const due = plan.faults.filter((fault) => fault.at === at && concerns(fault, values)).filter(isItsTime);
+    for (const { act } of due) {
+      if (act === 'refuse') return 'refuse';
+      await strike(act);
     }
     return 'go_on';
   };
