@@ -26,6 +26,7 @@ type AuditRow = Readonly<{
   from: string | null;
   to: string;
   retryCount: number;
+  actor: string;
   reason: string | null;
 }>;
 
@@ -62,6 +63,7 @@ export async function findBreaches(db: Database, account: Account): Promise<read
         ...wrongEffect(row, effects.get(row.key)),
         ...wrongLedger(row, effects.get(row.key)),
         ...wrongStory(row, story, budgetOf(row, account)),
+        ...wrongWorkers(story),
         ...(requests === undefined ? [] : wrongAttempts(story, requests)),
       ].map(say);
     }),
@@ -84,7 +86,8 @@ async function readRows(db: Database): Promise<readonly Row[]> {
 
 async function readAudit(db: Database): Promise<readonly AuditRow[]> {
   return db.query<AuditRow>(sql`
-    SELECT outbox_id AS "outboxId", status_from AS from, status_to AS to, retry_count AS "retryCount", reason
+    SELECT outbox_id AS "outboxId", status_from AS from, status_to AS to, retry_count AS "retryCount", actor,
+           reason
     FROM outbox.outbox_audit ORDER BY outbox_id, id`);
 }
 
@@ -173,6 +176,17 @@ function wrongStory(row: Row, story: readonly AuditRow[], budget: number): reado
     ...(counts.every((count, i) => count >= (counts[i - 1] ?? 0)) ? [] : [`retries: ${counts.join(' ')}`]),
     ...(Math.max(...counts) <= budget ? [] : [`retries beyond ${budget}: ${counts.join(' ')}`]),
   ];
+}
+
+/** An attempt is ended by who began it, or by the reaper. */
+function wrongWorkers(story: readonly AuditRow[]): readonly string[] {
+  const strangers = story.filter(({ from, to, actor }, i) => {
+    if (from !== 'sending' || to === 'sending' || actor === 'reaper') return false;
+    return (
+      actor !== story.findLast((row, j) => j < i && row.from === 'queued' && row.to === 'sending')?.actor
+    );
+  });
+  return strangers.map(({ actor, to }) => `an attempt of another was ended as ${to} by ${actor}`);
 }
 
 function wrongAttempts(story: readonly AuditRow[], requests: number): readonly string[] {
