@@ -373,16 +373,18 @@ BEGIN
         RETURN;
     END IF;
     IF v_ordering_key = '' OR length(v_ordering_key) > 255 THEN RETURN; END IF;
-    -- A jsonb takes up to six times its text and must stay under 256 MB.
-    IF octet_length(request::text) > 33554432 THEN RETURN; END IF;
+    -- A batch of orders is in memory at once.
+    IF octet_length(request::text) > 1048576 THEN RETURN; END IF;
+    IF length(v_trace_id) > 255 THEN RETURN; END IF;
     v_digest := outbox.request_digest(v_destination, v_ordering_key, request);
     IF v_digest IS NULL THEN RETURN; END IF;
     -- Stored is the canonical form: numeric would write 0e-16383 with all its zeros.
     v_request := outbox.canonical_json(request);
-    IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string' THEN
+    -- The request's own, where it has one that is fit to be one.
+    IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string'
+       AND length(v_request ->> 'trace_id') BETWEEN 1 AND 255 THEN
         v_trace_id := v_request ->> 'trace_id';
     END IF;
-    IF length(v_trace_id) > 255 THEN RETURN; END IF;
     SELECT added.id, added.outcome
     INTO add_order.id, add_order.outcome
     FROM outbox.insert_order(
@@ -433,6 +435,8 @@ BEGIN
         EXECUTE format('ALTER TABLE outbox.%I RENAME CONSTRAINT outbox_audit_default_pkey TO %I',
                        v_name, v_name || '_pkey');
         CREATE TABLE outbox.outbox_audit_default PARTITION OF outbox.outbox_audit DEFAULT;
+        CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit_default
+            FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit();
         IF v_latest >= v_end THEN
             EXECUTE format('WITH apart AS (DELETE FROM outbox.%I WHERE at >= %L RETURNING *) '
                            'INSERT INTO outbox.outbox_audit_default OVERRIDING SYSTEM VALUE SELECT * FROM apart',
@@ -727,9 +731,18 @@ BEGIN
                 response_payload := v_answer;
                 RETURN;
             END IF;
-        EXCEPTION WHEN lock_not_available THEN
-            outcome := 'busy';
-            RETURN;
+        EXCEPTION
+            WHEN lock_not_available THEN
+                outcome := 'busy';
+                RETURN;
+            WHEN unique_violation THEN
+                -- An order of the system itself has this key; it has no row in the ledger.
+                SELECT o.id, 'mismatch' INTO id, outcome
+                FROM outbox.outbox_orders o WHERE o.idempotency_key = p_idempotency_key;
+                IF FOUND THEN
+                    RETURN;
+                END IF;
+                RAISE;
         END;
         SELECT l.outbox_id, l.request_digest, l.response_payload INTO v_known
         FROM outbox.idempo_ledger l WHERE l.idempotency_key = p_idempotency_key;
@@ -932,6 +945,8 @@ BEGIN
         END IF;
         v_name := to_char(v_begin, '"outbox_audit_"YYYY_MM');
         EXECUTE format('CREATE TABLE outbox.%I (LIKE outbox.outbox_audit INCLUDING DEFAULTS)', v_name);
+        EXECUTE format('CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.%I '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()', v_name);
         EXECUTE format('ALTER TABLE outbox.outbox_audit ATTACH PARTITION outbox.%I FOR VALUES FROM (%L) TO (%L)',
                        v_name, v_begin, v_begin + interval '1 month');
         v_made := v_made + 1;

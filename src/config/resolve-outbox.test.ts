@@ -41,6 +41,7 @@ test('without a word about it the outbox has the numbers of its protocol and no 
     auditRetentionMs: 34_560_000_000,
     maxAgeMs: 86_400_000,
     backoff: { initialMs: 2000, maxMs: 256_000, jitter: 0.1 },
+    probe: { initialMs: 5000, maxMs: 60_000 },
     destinations: [],
   });
 });

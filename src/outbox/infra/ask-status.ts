@@ -56,7 +56,7 @@ export function createStatusQuestion(
   const ask = async (idempotencyKey: string): Promise<StatusAnswer> => {
     const endsAtMs = clock.monotonicMs() + settings.timeoutMs;
     for (let attempt = 1; ; attempt++) {
-      const answer = await askOnce(idempotencyKey, endsAtMs - clock.monotonicMs());
+      const answer = await askOnce(idempotencyKey, Math.ceil(endsAtMs - clock.monotonicMs()));
       if (answer.known !== 'silent' || attempt === ATTEMPTS) return answer;
       const pauseMs = backoffMs(backoff, attempt);
       if (clock.monotonicMs() + pauseMs >= endsAtMs) return answer;

@@ -29,7 +29,7 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
     timeoutMs: settings.timeoutMs,
     tls: settings.tls,
   });
-  const running = new Set<Promise<void>>();
+  const running = new Set<Promise<unknown>>();
   let isClosed = false;
   const send: Sender = (orders, stopping) => {
     if (stopping.aborted || isClosed) return orders.map(() => Promise.resolve(stopped));
@@ -47,7 +47,7 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
     const withdrawAll = (): void => started.forEach(({ withdraw }) => withdraw());
     stopping.addEventListener('abort', withdrawAll, { once: true });
     const outcomes = started.map(({ outcome }) => outcome);
-    const all = Promise.allSettled(outcomes).then(() => {
+    const all: Promise<unknown> = Promise.allSettled(outcomes).finally(() => {
       stopping.removeEventListener('abort', withdrawAll);
       running.delete(all);
     });
