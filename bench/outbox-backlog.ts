@@ -90,7 +90,7 @@ async function compareNotYetDue(): Promise<void> {
 }
 
 async function compareDueAndSent(): Promise<void> {
-  await fill({ prefix: 'due' });
+  await fill({ prefix: 'due', count: waiting + (2 * rounds + 1) * count });
   await besideOpenTransaction(async () => {
     await compare('due, and an open transaction', { waitAlready: true });
     // More than are needed, because a drain that is stopped has sent some more.

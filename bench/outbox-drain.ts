@@ -183,7 +183,7 @@ async function fill(): Promise<void> {
 
 async function measurePeers({ url }: Ground, to: Sink): Promise<readonly Line[]> {
   const asItComes = await measurePeer(url, to, { messages: 1000, concurrency: 'sequential' });
-  const batched = await measurePeer(url, to, { messages: 3000, concurrency: 'parallel', batchSize: 32 });
+  const batched = await measurePeer(url, to, { messages: 2000, concurrency: 'parallel', batchSize: 32 });
   return [
     { name: 'pg-transactional-outbox as it comes', perSecond: asItComes },
     { name: 'pg-transactional-outbox with batches', perSecond: batched },

@@ -9,7 +9,7 @@ import { honest, outboxEnv } from '../chaos/support/outbox-scene.ts';
 import { startRestartablePostgres } from '../chaos/support/restartable-postgres.ts';
 import { createChance } from './chance.ts';
 import { startFleet } from './fleet.ts';
-import { kind } from './partner-moods.ts';
+import { kind, timeoutMs } from './partner-moods.ts';
 import { startFaults, startMortalPartner, type MortalPartner } from './random-faults.ts';
 import { placeOrders } from './random-orders.ts';
 import { startPeople, type People } from './random-people.ts';
@@ -24,7 +24,7 @@ const [orders = 20_000, seed = Date.now() % 1_000_000] = process.argv.slice(2).m
 
 const leaseMs = 3000;
 const retryMax = 4;
-const perSecond = 90;
+const perSecond = 75;
 const restWithinMs = 240_000;
 const toldBreaches = 40;
 
@@ -87,12 +87,13 @@ function say(line: string): void {
 /** One that believes the partner, one that asks it, and one that has nobody to ask. */
 function destinations(faithful: MortalPartner, careless: MortalPartner): Readonly<Record<string, string>> {
   const conflict = { field: 'code', processed: ['already_processed'], running: ['in_progress'] };
-  const promisesNothing = { conflict, idempotency: 'none' };
+  const believing = { timeout_ms: timeoutMs, conflict };
+  const doubting = { ...believing, idempotency: 'none' };
   return {
     OUTBOX_DESTINATIONS: JSON.stringify({
-      broker: honest(faithful.url, { conflict }),
-      asked: honest(careless.url, { ...promisesNothing, status_url: careless.statusUrl }),
-      blind: honest(careless.url, promisesNothing),
+      broker: honest(faithful.url, believing),
+      asked: honest(careless.url, { ...doubting, status_url: careless.statusUrl }),
+      blind: honest(careless.url, doubting),
     }),
   };
 }

@@ -1,9 +1,11 @@
-import { timeoutMs } from '../chaos/support/outbox-scene.ts';
 import type { PartnerAct, ScriptRule, ScriptRules } from '../support/partner.ts';
 import type { Chance } from './chance.ts';
 
 /** How a partner behaves for a while. Whatever it answers, it tells the truth about what has certainly not happened. */
 export type Mood = Readonly<{ name: string; script: ScriptRules }>;
+
+/** How long a partner is waited for. */
+export const timeoutMs = 900;
 
 const quick: PartnerAct = { act: 'ok', delayMs: 15 };
 

@@ -66,7 +66,7 @@ export function startFaults(deps: FaultDeps): Readonly<{ stop(): Promise<void> }
   const moods = deps.chance.fork();
   const strikeAgain = async (): Promise<void> => {
     while (!signal.aborted) {
-      await sleep(deps.chance.between(500, 5000), signal);
+      await sleep(deps.chance.between(200, 4000), signal);
       if (!signal.aborted) await strike(deps);
     }
   };
@@ -83,8 +83,8 @@ export function startFaults(deps: FaultDeps): Readonly<{ stop(): Promise<void> }
 async function strike({ chance, tally, fleet, postgres, partners, leaseMs }: FaultDeps): Promise<void> {
   const drawn = chance.next();
   if (drawn < 0.3) return fleet.killOne();
-  if (drawn < 0.65) return fleet.pauseOne(leaseMs + chance.between(200, 4000));
-  if (drawn < 0.88) {
+  if (drawn < 0.6) return fleet.pauseOne(leaseMs + chance.between(200, 4000));
+  if (drawn < 0.85) {
     tally.count('partner: killed and started again');
     return chance.pick(partners).die(chance.between(100, 2500));
   }

@@ -64,11 +64,11 @@ export type OutboxSceneOptions = Readonly<{
   database?: Readonly<{ url: string; db: Database }>;
 }>;
 
-/** A lease of two seconds, longer than the longest call with the question after it. */
-export const timeoutMs = 900;
+/** A lease of three seconds, longer than the longest call with the question after it. */
+export const timeoutMs = 1400;
 export const outboxEnv = {
   KAFKA_ENABLED: 'false',
-  OUTBOX_STUCK_THRESHOLD_MIN: '0.035',
+  OUTBOX_STUCK_THRESHOLD_MIN: '0.05',
   OUTBOX_BACKOFF_INITIAL_MS: '20',
   OUTBOX_BACKOFF_MAX_MS: '100',
   OUTBOX_IDLE_SLEEP_MS: '20',
