@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Partner, PartnerAct } from '../support/partner.ts';
 import { spawnPartner } from '../support/partner/spawn-partner.ts';
-import { startOrderLoad } from '../chaos/support/order-load.ts';
+import { startOrderLoad } from './support/order-load.ts';
 import {
   honest,
   keysFrom,
@@ -15,9 +15,9 @@ import {
   type DestinationKeys,
   type OrderRow,
   type Outside,
-} from '../chaos/support/outbox-scene.ts';
-import type { Replica } from '../chaos/support/start-replica.ts';
-import { until } from '../chaos/support/until.ts';
+} from './support/outbox-scene.ts';
+import type { Replica } from './support/start-replica.ts';
+import { until } from './support/until.ts';
 
 /** What leaves everybody in doubt, by the name of the destination that meets it; whether it had its effect. */
 const doubtful: Readonly<Record<string, readonly [effect: boolean, does: PartnerAct]>> = {
