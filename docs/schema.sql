@@ -128,6 +128,55 @@ TABLE dlq.topic_counts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum
     minute timestamp with time zone NOT NULL DEFAULT date_trunc('minute'::text, clock_timestamp())
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE jobs.job_actions
+    job_id uuid NOT NULL
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+    action text NOT NULL
+    status_from text NOT NULL
+    status_to text NOT NULL
+    actor text NOT NULL
+    reason text
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE jobs.job_attempts
+    job_id uuid NOT NULL
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+    retry_count integer NOT NULL
+    status_to text NOT NULL
+    error text NOT NULL
+    worker text
+    lease_epoch bigint NOT NULL
+    started_at timestamp with time zone
+    ended_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_analyze_scale_factor=0.05)
+    job_id uuid NOT NULL DEFAULT jobs.new_id()
+    queue text NOT NULL
+    payload jsonb NOT NULL
+    status text NOT NULL DEFAULT 'pending'::text
+    retry_count integer NOT NULL DEFAULT 0
+    max_retries integer NOT NULL DEFAULT 3
+    error_message text
+    result jsonb
+    dedupe_key text
+    priority integer NOT NULL DEFAULT 0
+    run_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    sort_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    started_at timestamp with time zone
+    completed_at timestamp with time zone
+    resolution text
+    deferrals integer NOT NULL DEFAULT 0
+    progress jsonb
+    trace text
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL DEFAULT 0
+    lease_lost boolean NOT NULL DEFAULT false
+TABLE jobs.queues
+    queue text NOT NULL
+    max_retries integer NOT NULL DEFAULT 3
+    paused boolean NOT NULL DEFAULT false
+    paused_by text
+    updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE outbox.destination_state WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100)
     destination text NOT NULL
     version bigint NOT NULL DEFAULT 0
@@ -276,6 +325,15 @@ CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
+CONSTRAINT jobs.job_actions job_actions_pkey PRIMARY KEY (job_id, id)
+CONSTRAINT jobs.job_attempts job_attempts_pkey PRIMARY KEY (job_id, id)
+CONSTRAINT jobs.job_queue job_queue_max_retries_check CHECK ((max_retries >= 1))
+CONSTRAINT jobs.job_queue job_queue_pkey PRIMARY KEY (job_id)
+CONSTRAINT jobs.job_queue job_queue_priority_check CHECK (((priority >= 0) AND (priority <= 100)))
+CONSTRAINT jobs.job_queue job_queue_resolution_check CHECK ((resolution = ANY (ARRAY['cancelled'::text, 'discarded'::text])))
+CONSTRAINT jobs.job_queue job_queue_retry_count_check CHECK ((retry_count >= 0))
+CONSTRAINT jobs.job_queue job_queue_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'dead_letter'::text])))
+CONSTRAINT jobs.queues queues_pkey PRIMARY KEY (queue)
 CONSTRAINT outbox.destination_state destination_state_check CHECK ((num_nulls(rate, peak, cut_at, window_at, window_taken) = ANY (ARRAY[0, 5])))
 CONSTRAINT outbox.destination_state destination_state_check1 CHECK (((rate >= (1)::double precision) AND (rate <= peak)))
 CONSTRAINT outbox.destination_state destination_state_check2 CHECK (((hold_until IS NULL) OR (rate IS NOT NULL)))
@@ -315,6 +373,14 @@ CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING b
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
+CREATE UNIQUE INDEX job_actions_pkey ON jobs.job_actions USING btree (job_id, id)
+CREATE UNIQUE INDEX job_attempts_pkey ON jobs.job_attempts USING btree (job_id, id)
+CREATE INDEX idx_job_queue_claim ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (status = ANY (ARRAY['pending'::text, 'failed'::text]))
+CREATE INDEX idx_job_queue_dead ON jobs.job_queue USING btree (queue, completed_at, job_id) WHERE (status = 'dead_letter'::text)
+CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
+CREATE INDEX idx_job_queue_running ON jobs.job_queue USING btree (queue) WHERE (status = 'running'::text)
+CREATE UNIQUE INDEX job_queue_pkey ON jobs.job_queue USING btree (job_id)
+CREATE UNIQUE INDEX queues_pkey ON jobs.queues USING btree (queue)
 CREATE UNIQUE INDEX destination_state_pkey ON outbox.destination_state USING btree (destination)
 CREATE UNIQUE INDEX idempo_ledger_pkey ON outbox.idempo_ledger USING btree (idempotency_key)
 CREATE INDEX idx_idempo_ledger_expires_at ON outbox.idempo_ledger USING btree (expires_at) WHERE (expires_at < 'infinity'::timestamp with time zone)
@@ -346,6 +412,7 @@ CREATE UNIQUE INDEX notify_events_pkey ON platform.notify_events USING btree (id
 CREATE UNIQUE INDEX replicas_pkey ON platform.replicas USING btree (replica_id)
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
+CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN (((new.status = 'pending'::text) AND (old.status = ANY (ARRAY['completed'::text, 'dead_letter'::text])))) EXECUTE FUNCTION jobs.complete_requeue()
 CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
@@ -615,6 +682,24 @@ AS $function$
     HAVING SUM(messages) <> 0 OR (SUM(arrived) <> 0 AND kept_minute <> 'epoch'::timestamptz);
 $function$
 
+CREATE OR REPLACE FUNCTION jobs.complete_requeue()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+BEGIN
+    NEW.completed_at := NULL;
+    NEW.resolution := NULL;
+    NEW.deferrals := 0;
+    NEW.run_at := clock_timestamp();
+    NEW.sort_at := NEW.run_at;
+    NEW.lease_owner := NULL;
+    NEW.lease_until := NULL;
+    NEW.lease_lost := false;
+    NEW.lease_epoch := nextval('platform.lease_epochs');
+    RETURN NEW;
+END $function$
+
 CREATE OR REPLACE FUNCTION dlq.count_deleted()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -681,6 +766,66 @@ BEGIN
     END LOOP;
     RETURN cardinality(v_names);
 END $function$
+
+CREATE OR REPLACE FUNCTION jobs.enqueue(p_queue text, p_payload jsonb, p_dedupe_key text DEFAULT NULL::text, p_priority integer DEFAULT 0, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_max_retries integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, OUT job_id uuid, OUT status text, OUT is_duplicate boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_now    TIMESTAMPTZ := clock_timestamp();
+    v_run_at TIMESTAMPTZ := COALESCE(p_run_at, v_now);
+BEGIN
+    LOOP
+        INSERT INTO jobs.job_queue AS j
+            (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
+        VALUES (p_queue, p_payload,
+                COALESCE(p_max_retries, (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3),
+                p_dedupe_key, p_priority, v_run_at,
+                CASE WHEN v_run_at <= v_now THEN v_run_at - p_priority * interval '1 minute' ELSE v_run_at END,
+                v_now, p_trace)
+        ON CONFLICT (queue, dedupe_key)
+            WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
+            DO NOTHING
+        RETURNING j.job_id, j.status, false INTO job_id, status, is_duplicate;
+        IF FOUND THEN
+            PERFORM pg_notify('redrive', 'jobs:' || p_queue)
+            WHERE v_run_at <= v_now AND EXISTS (
+                SELECT 1 FROM platform.idle_workers
+                WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
+            RETURN;
+        END IF;
+        SELECT j.job_id, j.status, true INTO job_id, status, is_duplicate
+        FROM jobs.job_queue j
+        WHERE j.queue = p_queue AND j.dedupe_key = p_dedupe_key AND j.status IN ('pending', 'running', 'failed');
+        -- Not found: it has ended this moment, and the key is free.
+        EXIT WHEN FOUND;
+    END LOOP;
+END $function$
+
+CREATE OR REPLACE FUNCTION jobs.enqueue_many(p_queue text, p_jobs jsonb)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog'
+AS $function$
+    WITH told AS (
+        SELECT pg_notify('redrive', 'jobs:' || p_queue)
+        WHERE EXISTS (SELECT 1 FROM platform.idle_workers
+                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
+    ), added AS (
+        INSERT INTO jobs.job_queue (queue, payload, max_retries, priority, run_at, sort_at)
+        SELECT p_queue, j.payload, COALESCE(j.max_retries, q.max_retries, 3), COALESCE(j.priority, 0),
+               COALESCE(j.run_at, now()),
+               CASE WHEN COALESCE(j.run_at, now()) <= now()
+                    THEN COALESCE(j.run_at, now()) - COALESCE(j.priority, 0) * interval '1 minute'
+                    ELSE j.run_at END
+        FROM jsonb_to_recordset(p_jobs) AS j (payload JSONB, priority INT, run_at TIMESTAMPTZ, max_retries INT)
+        LEFT JOIN jobs.queues q ON q.queue = p_queue
+        RETURNING job_id
+    )
+    SELECT job_id FROM added LEFT JOIN told ON true
+$function$
 
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record
@@ -953,6 +1098,21 @@ BEGIN
     END LOOP;
     RETURN v_made;
 END $function$
+
+CREATE OR REPLACE FUNCTION jobs.new_id()
+ RETURNS uuid
+ LANGUAGE sql
+ PARALLEL SAFE
+ SET search_path TO 'pg_catalog'
+AS $function$
+    SELECT encode(
+        set_bit(set_bit(
+            overlay(uuid_send(gen_random_uuid())
+                    PLACING substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
+                    FROM 1 FOR 6),
+            52, 1), 53, 1),
+        'hex')::uuid
+$function$
 
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)
  LANGUAGE plpgsql

@@ -6,6 +6,7 @@ import type { DatabaseTarget as ConfiguredTarget } from './config/resolve-databa
 import type { KafkaConfig } from './config/resolve-kafka.ts';
 import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
+import { jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
@@ -45,6 +46,7 @@ export const migrationSources: readonly MigrationSource[] = [
   { slice: 'platform', directory: new URL('platform/postgres/migrations/', import.meta.url) },
   dlqMigrations,
   outboxMigrations,
+  jobsMigrations,
 ];
 
 export type SystemOptions = Readonly<{

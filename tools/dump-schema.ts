@@ -10,7 +10,7 @@ export async function dumpSchema(db: Queryable): Promise<string> {
   return `${parts.flat().join('\n')}\n`;
 }
 
-const ours = sql`n.nspname IN ('platform', 'dlq', 'outbox')`;
+const ours = sql`n.nspname IN ('platform', 'dlq', 'outbox', 'jobs')`;
 
 async function linesOf(db: Queryable, query: Sql): Promise<readonly string[]> {
   return (await db.query<{ line: string }>(query)).map(({ line }) => line);
@@ -50,7 +50,7 @@ const sections: readonly Sql[] = [
     ORDER BY n.nspname, t.relname, c.relname`,
   sql`
     SELECT 'SEQUENCE ' || schemaname || '.' || sequencename || ' CACHE ' || cache_size AS line FROM pg_sequences
-    WHERE schemaname IN ('platform', 'dlq', 'outbox') AND sequencename NOT LIKE '%_id_seq'
+    WHERE schemaname IN ('platform', 'dlq', 'outbox', 'jobs') AND sequencename NOT LIKE '%_id_seq'
     ORDER BY schemaname, sequencename`,
   sql`
     SELECT pg_get_triggerdef(t.oid) AS line

@@ -113,7 +113,8 @@ export type SettleOptions = Readonly<{
   count: number;
   /** The statuses that a row of this claim may still have. */
   guard: Sql;
-  set: Sql;
+  /** What the end changes; `delete` where nothing of the row stays. */
+  set: Sql | 'delete';
   returning: Sql;
   /** Further CTEs over `settled`, each with a leading comma. */
   also?: Sql;
@@ -141,18 +142,20 @@ export async function settle<Row>(
   { slice, table, key }: WorkTable,
   options: SettleOptions,
 ): Promise<readonly Row[]> {
-  const statement = sql`
-    WITH settled AS (
-      UPDATE ${table} t
-      SET ${options.set}, lease_owner = NULL, lease_until = NULL,
-          lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
-      FROM ${options.held}
+  const matches = sql`
       WHERE t.${key} = held.key
         AND t.lease_epoch = held.epoch
         AND (${options.guard}) IS TRUE
-      RETURNING ${options.returning}
-    )${options.also ?? sql``}
-    SELECT * FROM settled`;
+      RETURNING ${options.returning}`;
+  const change =
+    options.set === 'delete'
+      ? sql`DELETE FROM ${table} t USING ${options.held} ${matches}`
+      : sql`
+      UPDATE ${table} t
+      SET ${options.set}, lease_owner = NULL, lease_until = NULL,
+          lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
+      FROM ${options.held} ${matches}`;
+  const statement = sql`WITH settled AS (${change})${options.also ?? sql``} SELECT * FROM settled`;
   return withSpan(tracer, 'settle', { slice, items: options.count }, () => db.query<Row>(statement));
 }
 

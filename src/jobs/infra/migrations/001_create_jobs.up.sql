@@ -1,0 +1,195 @@
+-- Jobs that are run with bounded retries, and the dead letters that they may become.
+CREATE SCHEMA jobs;
+
+-- UUID version 7: ids of one queue grow with time, so new rows share the pages of the primary key, and a list by
+-- id is a list by age.
+CREATE FUNCTION jobs.new_id() RETURNS UUID LANGUAGE sql VOLATILE PARALLEL SAFE
+  SET search_path = pg_catalog
+AS $$
+    SELECT encode(
+        set_bit(set_bit(
+            overlay(uuid_send(gen_random_uuid())
+                    PLACING substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
+                    FROM 1 FOR 6),
+            52, 1), 53, 1),
+        'hex')::uuid
+$$;
+
+CREATE TABLE jobs.job_queue (
+    job_id        UUID        PRIMARY KEY DEFAULT jobs.new_id(),
+    queue         TEXT        NOT NULL,
+    payload       JSONB       NOT NULL,
+    status        TEXT        NOT NULL DEFAULT 'pending'
+                  CHECK (status IN ('pending', 'running', 'completed', 'failed', 'dead_letter')),
+    retry_count   INT         NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
+    max_retries   INT         NOT NULL DEFAULT 3 CHECK (max_retries >= 1),
+    error_message TEXT,
+    result        JSONB,
+    -- At most one job of a queue that is not over has it.
+    dedupe_key    TEXT,
+    priority      INT         NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 100),
+    run_at        TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    -- Its place in the queue: run_at, moved forward by a minute per step of priority if it was due when written.
+    sort_at       TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    created_at    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    started_at    TIMESTAMPTZ,
+    completed_at  TIMESTAMPTZ,
+    resolution    TEXT        CHECK (resolution IN ('cancelled', 'discarded')),
+    -- How often it was snoozed, given back or told to come later; bounded, so that it does not go round for ever.
+    deferrals     INT         NOT NULL DEFAULT 0,
+    progress      JSONB,
+    trace         TEXT,
+    lease_owner   TEXT,
+    lease_until   TIMESTAMPTZ,
+    lease_epoch   BIGINT      NOT NULL DEFAULT 0,
+    lease_lost    BOOLEAN     NOT NULL DEFAULT false
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.01,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1,
+    autovacuum_analyze_scale_factor = 0.05
+);
+
+-- Exactly the order of the claim.
+CREATE INDEX idx_job_queue_claim
+    ON jobs.job_queue (queue, sort_at, job_id) WHERE status IN ('pending', 'failed');
+-- For the reaper, for cancelling and for global limits; never more rows than are under way.
+CREATE INDEX idx_job_queue_running ON jobs.job_queue (queue) WHERE status = 'running';
+CREATE UNIQUE INDEX idx_job_queue_dedupe
+    ON jobs.job_queue (queue, dedupe_key)
+    WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed');
+-- What needs a person, and what a person has dealt with.
+CREATE INDEX idx_job_queue_dead ON jobs.job_queue (queue, completed_at, job_id) WHERE status = 'dead_letter';
+
+-- Failures only: a success is in the job's own row.
+CREATE TABLE jobs.job_attempts (
+    job_id      UUID        NOT NULL,
+    id          BIGINT      GENERATED ALWAYS AS IDENTITY,
+    retry_count INT         NOT NULL,
+    status_to   TEXT        NOT NULL,
+    error       TEXT        NOT NULL,
+    worker      TEXT,
+    lease_epoch BIGINT      NOT NULL,
+    started_at  TIMESTAMPTZ,
+    ended_at    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job_id, id)
+);
+
+-- What people did to a job.
+CREATE TABLE jobs.job_actions (
+    job_id      UUID        NOT NULL,
+    id          BIGINT      GENERATED ALWAYS AS IDENTITY,
+    action      TEXT        NOT NULL,
+    status_from TEXT        NOT NULL,
+    status_to   TEXT        NOT NULL,
+    actor       TEXT        NOT NULL,
+    reason      TEXT,
+    at          TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job_id, id)
+);
+
+-- What is said about a queue in one place: by the configuration at a start, and by whoever pauses it.
+CREATE TABLE jobs.queues (
+    queue       TEXT        PRIMARY KEY,
+    max_retries INT         NOT NULL DEFAULT 3,
+    paused      BOOLEAN     NOT NULL DEFAULT false,
+    paused_by   TEXT,
+    updated_at  TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
+
+-- Adds a job in the caller's transaction. With a dedupe key that a job of the queue has that is not over, that job
+-- is the answer; a running job is never waited for.
+CREATE FUNCTION jobs.enqueue(
+    p_queue       TEXT,
+    p_payload     JSONB,
+    p_dedupe_key  TEXT        DEFAULT NULL,
+    p_priority    INT         DEFAULT 0,
+    p_run_at      TIMESTAMPTZ DEFAULT NULL,
+    p_max_retries INT         DEFAULT NULL,
+    p_trace       TEXT        DEFAULT NULL,
+    OUT job_id       UUID,
+    OUT status       TEXT,
+    OUT is_duplicate BOOLEAN
+) LANGUAGE plpgsql
+  SET search_path = pg_catalog
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_now    TIMESTAMPTZ := clock_timestamp();
+    v_run_at TIMESTAMPTZ := COALESCE(p_run_at, v_now);
+BEGIN
+    LOOP
+        INSERT INTO jobs.job_queue AS j
+            (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
+        VALUES (p_queue, p_payload,
+                COALESCE(p_max_retries, (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3),
+                p_dedupe_key, p_priority, v_run_at,
+                CASE WHEN v_run_at <= v_now THEN v_run_at - p_priority * interval '1 minute' ELSE v_run_at END,
+                v_now, p_trace)
+        ON CONFLICT (queue, dedupe_key)
+            WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
+            DO NOTHING
+        RETURNING j.job_id, j.status, false INTO job_id, status, is_duplicate;
+        IF FOUND THEN
+            PERFORM pg_notify('redrive', 'jobs:' || p_queue)
+            WHERE v_run_at <= v_now AND EXISTS (
+                SELECT 1 FROM platform.idle_workers
+                WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
+            RETURN;
+        END IF;
+        SELECT j.job_id, j.status, true INTO job_id, status, is_duplicate
+        FROM jobs.job_queue j
+        WHERE j.queue = p_queue AND j.dedupe_key = p_dedupe_key AND j.status IN ('pending', 'running', 'failed');
+        -- Not found: it has ended this moment, and the key is free.
+        EXIT WHEN FOUND;
+    END LOOP;
+END $$;
+
+-- Many at once, without dedupe keys: one element per job, with payload and, if wanted, priority, run_at, max_retries.
+CREATE FUNCTION jobs.enqueue_many(p_queue TEXT, p_jobs JSONB) RETURNS SETOF UUID LANGUAGE sql VOLATILE
+  SET search_path = pg_catalog
+AS $$
+    WITH told AS (
+        SELECT pg_notify('redrive', 'jobs:' || p_queue)
+        WHERE EXISTS (SELECT 1 FROM platform.idle_workers
+                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
+    ), added AS (
+        INSERT INTO jobs.job_queue (queue, payload, max_retries, priority, run_at, sort_at)
+        SELECT p_queue, j.payload, COALESCE(j.max_retries, q.max_retries, 3), COALESCE(j.priority, 0),
+               COALESCE(j.run_at, now()),
+               CASE WHEN COALESCE(j.run_at, now()) <= now()
+                    THEN COALESCE(j.run_at, now()) - COALESCE(j.priority, 0) * interval '1 minute'
+                    ELSE j.run_at END
+        FROM jsonb_to_recordset(p_jobs) AS j (payload JSONB, priority INT, run_at TIMESTAMPTZ, max_retries INT)
+        LEFT JOIN jobs.queues q ON q.queue = p_queue
+        RETURNING job_id
+    )
+    SELECT job_id FROM added LEFT JOIN told ON true
+$$;
+
+-- The seed's way to run a dead job again is to write its status and its count by hand. That stays possible: what
+-- else belongs to it is completed here, and whoever ran it last is shut out by a new epoch.
+CREATE FUNCTION jobs.complete_requeue() RETURNS trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog
+AS $$
+BEGIN
+    NEW.completed_at := NULL;
+    NEW.resolution := NULL;
+    NEW.deferrals := 0;
+    NEW.run_at := clock_timestamp();
+    NEW.sort_at := NEW.run_at;
+    NEW.lease_owner := NULL;
+    NEW.lease_until := NULL;
+    NEW.lease_lost := false;
+    NEW.lease_epoch := nextval('platform.lease_epochs');
+    RETURN NEW;
+END $$;
+CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue
+    FOR EACH ROW WHEN (NEW.status = 'pending' AND OLD.status IN ('completed', 'dead_letter'))
+    EXECUTE FUNCTION jobs.complete_requeue();
+
+-- The seed's table by its name, for its queries.
+CREATE VIEW jobs.summarize_job_queue AS
+    SELECT job_id, payload ->> 'article_id' AS article_id, status, retry_count, max_retries, error_message, payload,
+           result, run_at, created_at, started_at, completed_at
+    FROM jobs.job_queue WHERE queue = 'summarize';

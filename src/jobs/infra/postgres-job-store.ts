@@ -1,0 +1,148 @@
+import type { Database } from '../../platform/postgres/database.ts';
+import { persist } from '../../platform/postgres/persist.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { claim, reap, renew, type Worker } from '../../platform/postgres/work.ts';
+import type { Status } from '../domain/job.ts';
+import type {
+  ClaimedJob,
+  ClaimOptions,
+  JobEnd,
+  JobStore,
+  QueueSettings,
+  SettledJob,
+} from '../usecase/ports.ts';
+import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
+import { settleJobs } from './settle-jobs.ts';
+
+export type JobStoreOptions = Readonly<{
+  /** What holds for a queue that nobody configured is given too. */
+  settingsOf: (queue: string) => QueueSettings;
+  onSettleRetry: (error: unknown) => void;
+}>;
+
+const reapBatch = 500;
+const settleWithinMs = 60_000;
+
+export function createPostgresJobStore(
+  db: Database,
+  worker: Worker,
+  { settingsOf, onSettleRetry }: JobStoreOptions,
+): JobStore {
+  return {
+    async enqueue(job) {
+      const [row] = await db.query<{ job_id: string; status: Status; is_duplicate: boolean }>(sql`
+        SELECT job_id, status, is_duplicate
+        FROM jobs.enqueue(${job.queue}, ${job.payload}::jsonb, ${job.dedupeKey}, ${job.priority}, ${job.runAt},
+                          ${job.maxRetries}, ${job.trace})`);
+      if (row === undefined) throw new Error('jobs.enqueue gave no row');
+      return { jobId: row.job_id, status: row.status, isDuplicate: row.is_duplicate };
+    },
+
+    claim: (options) => claimJobs(worker, options),
+
+    async settle(queue, ends) {
+      const settled: SettledJob[] = [];
+      const tried = new Set<string>();
+      const store = async (items: readonly JobEnd[]): Promise<void> => {
+        const before = new Set(tried);
+        for (const { job } of items) tried.add(job.jobId);
+        const deps = { db, worker, settings: settingsOf(queue), wasTried: (id: string) => before.has(id) };
+        settled.push(...(await settleJobs(deps, items)));
+      };
+      await persist(
+        ends.toSorted((a, b) => (a.job.jobId < b.job.jobId ? -1 : 1)),
+        {
+          store,
+          storeCulprit: (end) => store([withoutText(end)]),
+          until: AbortSignal.timeout(settleWithinMs),
+          onRetry: onSettleRetry,
+        },
+      );
+      return settled;
+    },
+
+    async renew(held, leaseMs) {
+      const renewed = await renew<string>(worker, jobs, {
+        keys: held.map(({ jobId }) => jobId),
+        epochs: held.map(({ lease }) => lease.epoch),
+        leaseMs,
+      });
+      return { jobIds: renewed.keys, endsAtMs: renewed.endsAtMs };
+    },
+
+    async reap() {
+      const queues = await db.query<{ queue: string }>(sql`
+        SELECT DISTINCT queue FROM jobs.job_queue WHERE status = 'running'`);
+      let reaped = 0;
+      for (const { queue } of queues) reaped += await reapQueue(db, queue, settingsOf(queue));
+      return reaped;
+    },
+  };
+}
+
+type ClaimedRow = Readonly<{
+  job_id: string;
+  queue: string;
+  payload: unknown;
+  retry_count: number;
+  max_retries: number;
+  deferrals: number;
+  trace: string | null;
+}>;
+
+async function claimJobs(worker: Worker, options: ClaimOptions): Promise<readonly ClaimedJob[]> {
+  const isLast = sql`t.lease_lost AND t.retry_count + 1 >= t.max_retries`;
+  const runsNow = options.lane === 'alone' ? isLast : sql`NOT (${isLast})`;
+  const { lease, rows } = await claim<ClaimedRow>(worker, jobs, {
+    where: sql`t.queue = ${options.queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now() AND ${runsNow}
+      AND NOT EXISTS (SELECT 1 FROM jobs.queues q WHERE q.queue = ${options.queue} AND q.paused)`,
+    orderBy: sql`t.sort_at, t.job_id`,
+    limit: options.limit,
+    leaseMs: options.leaseMs,
+    set: sql`status = 'running', started_at = clock_timestamp()`,
+    returning: sql`t.job_id, t.queue, t.payload, t.retry_count, t.max_retries, t.deferrals, t.trace, t.sort_at`,
+    rowOrder: sql`sort_at, job_id`,
+  });
+  return rows.map((row) => ({
+    jobId: row.job_id,
+    queue: row.queue,
+    payload: row.payload,
+    retryCount: row.retry_count,
+    maxRetries: row.max_retries,
+    deferrals: row.deferrals,
+    trace: row.trace,
+    lease,
+  }));
+}
+
+async function reapQueue(db: Database, queue: string, { backoff }: QueueSettings): Promise<number> {
+  const isDead: Sql = sql`t.retry_count + 1 >= t.max_retries`;
+  const dueAt: Sql = sql`now() + ${backoffOf(sql`t.retry_count + 1`, backoff)} * interval '1 millisecond'`;
+  const rows = await reap<{ job_id: string }>(db, jobs, {
+    where: sql`t.queue = ${queue} AND t.status = 'running'`,
+    limit: reapBatch,
+    set: sql`
+      status = CASE WHEN ${isDead} THEN 'dead_letter' ELSE 'failed' END,
+      retry_count = t.retry_count + 1,
+      error_message = 'the worker was lost while it ran the job',
+      run_at = ${dueAt}, sort_at = ${dueAt},
+      completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END`,
+    returning: sql`
+      t.job_id, t.queue, t.status, t.retry_count, t.error_message, NULL::text AS worker, t.lease_epoch, t.started_at,
+      true AS has_failed`,
+    also: sql`${noteFailures(sql`reaped`)}${tellOfDead(sql`reaped`)}`,
+  });
+  return rows.length;
+}
+
+/** A text from outside that the database refuses never keeps a job open. */
+function withoutText(end: JobEnd): JobEnd {
+  switch (end.end) {
+    case 'completed':
+      return { ...end, result: null };
+    case 'failed':
+      return { ...end, error: 'the error text could not be stored' };
+    case 'deferred':
+      return end;
+  }
+}

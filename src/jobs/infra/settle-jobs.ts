@@ -1,0 +1,130 @@
+import { cleanText } from '../../kernel/text.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { settle, type Worker } from '../../platform/postgres/work.ts';
+import type { Status } from '../domain/job.ts';
+import type { JobEnd, QueueSettings, SettledJob } from '../usecase/ports.ts';
+import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
+
+export type SettleDeps = Readonly<{
+  db: Database;
+  worker: Worker;
+  settings: QueueSettings;
+  /** It was tried before, and the answer was lost: then a row that is gone may have gone with our own end. */
+  wasTried: (jobId: string) => boolean;
+}>;
+
+type SettledRow = Readonly<{ job_id: string; status: Status }>;
+type Completed = Extract<JobEnd, { end: 'completed' }>;
+type Uncompleted = Exclude<JobEnd, Completed>;
+
+/**
+ * Ends attempts, of however many claims: one statement for what is completed, one for the rest. Safe to repeat after
+ * a lost answer: a row that already shows the end of its claim is settled, and a completed job whose row went with
+ * its end was completed by us. Every other row that does not match was taken from us: a stale write, dropped and
+ * counted.
+ */
+export async function settleJobs(deps: SettleDeps, ends: readonly JobEnd[]): Promise<readonly SettledJob[]> {
+  const completed = ends.filter((end) => end.end === 'completed');
+  const others = ends.filter((end) => end.end !== 'completed');
+  const statuses = new Map<string, Status | null>();
+  const note = (rows: readonly SettledRow[]): void => {
+    for (const row of rows) statuses.set(row.job_id, row.status);
+  };
+  if (completed.length > 0) note(await settleCompleted(deps, completed));
+  if (others.length > 0) note(await settleOthers(deps, others));
+  const unmatched = ends.filter(({ job }) => !statuses.has(job.jobId));
+  if (unmatched.length > 0) await explain(deps, unmatched, statuses);
+  return ends.map(({ job }) => ({ jobId: job.jobId, status: statuses.get(job.jobId) ?? null }));
+}
+
+const heldColumns: readonly Column<JobEnd>[] = [
+  [sql`key`, sql`uuid[]`, ({ job }) => job.jobId],
+  [sql`epoch`, sql`bigint[]`, ({ job }) => job.lease.epoch],
+  [sql`started_at`, sql`timestamptz[]`, ({ startedAt }) => startedAt],
+];
+
+async function settleCompleted(
+  { db, settings }: SettleDeps,
+  ends: readonly Completed[],
+): Promise<readonly SettledRow[]> {
+  const isDeleted = !settings.keepCompleted;
+  return settle<SettledRow>(db, jobs, {
+    held: rowsOf<Completed>(sql`held`, ends, [
+      ...heldColumns,
+      [sql`result`, sql`jsonb[]`, ({ result }) => result],
+    ]),
+    count: ends.length,
+    guard: sql`t.status = 'running'`,
+    set: isDeleted
+      ? 'delete'
+      : sql`
+      status = 'completed', completed_at = clock_timestamp(), result = held.result, error_message = NULL,
+      started_at = COALESCE(held.started_at, t.started_at)`,
+    returning: sql`t.job_id, 'completed' AS status`,
+  });
+}
+
+const otherColumns: readonly Column<Uncompleted>[] = [
+  ...heldColumns,
+  [sql`is_failure`, sql`boolean[]`, ({ end }) => end === 'failed'],
+  [sql`is_retryable`, sql`boolean[]`, (end) => end.end !== 'failed' || end.isRetryable],
+  [sql`text`, sql`text[]`, (end) => cleanText(end.end === 'failed' ? end.error : end.reason, 4000)],
+  [sql`wait_ms`, sql`float8[]`, (end) => (end.end === 'failed' ? (end.retryAfterMs ?? 0) : end.delayMs)],
+];
+
+/** A deferral beyond the bound is a failure, so nothing goes round for ever. */
+async function settleOthers(
+  { db, worker, settings }: SettleDeps,
+  ends: readonly Uncompleted[],
+): Promise<readonly SettledRow[]> {
+  const hasFailed = sql`(held.is_failure OR t.deferrals >= ${settings.maxDeferrals})`;
+  const isDead = sql`(${hasFailed} AND (NOT held.is_retryable OR t.retry_count + 1 >= t.max_retries))`;
+  const backoff = backoffOf(sql`t.retry_count + 1`, settings.backoff);
+  const waitMs = sql`CASE WHEN ${hasFailed} THEN GREATEST(${backoff}, held.wait_ms) ELSE held.wait_ms END`;
+  const dueAt: Sql = sql`now() + ${waitMs} * interval '1 millisecond'`;
+  return settle<SettledRow>(db, jobs, {
+    held: rowsOf(sql`held`, ends, otherColumns),
+    count: ends.length,
+    guard: sql`t.status = 'running'`,
+    set: sql`
+      status = CASE WHEN ${isDead} THEN 'dead_letter'
+                    WHEN ${hasFailed} OR t.retry_count > 0 THEN 'failed' ELSE 'pending' END,
+      retry_count = t.retry_count + CASE WHEN ${hasFailed} THEN 1 ELSE 0 END,
+      deferrals = CASE WHEN held.is_failure THEN t.deferrals
+                       ELSE LEAST(t.deferrals, ${settings.maxDeferrals}) + 1 END,
+      error_message = CASE WHEN ${hasFailed} THEN held.text ELSE t.error_message END,
+      run_at = ${dueAt}, sort_at = ${dueAt},
+      completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END,
+      started_at = COALESCE(held.started_at, t.started_at)`,
+    keepsLeaseLost: sql`NOT ${hasFailed}`,
+    returning: sql`
+      t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker.owner}::text AS worker, t.lease_epoch,
+      t.started_at, held.is_failure OR t.deferrals > ${settings.maxDeferrals} AS has_failed`,
+    also: sql`${noteFailures(sql`settled`)}${tellOfDead(sql`settled`)}`,
+  });
+}
+
+/** Why rows did not match: settled by us before, or taken from us. */
+async function explain(
+  { db, worker, settings, wasTried }: SettleDeps,
+  unmatched: readonly JobEnd[],
+  statuses: Map<string, Status | null>,
+): Promise<void> {
+  const rows = await db.query<SettledRow & { is_ours: boolean }>(sql`
+    SELECT t.job_id, t.status, t.lease_epoch = held.epoch AND t.status <> 'running' AS is_ours
+    FROM ${rowsOf(sql`held`, unmatched, heldColumns)}
+    JOIN jobs.job_queue t ON t.job_id = held.key`);
+  const found = new Map(rows.map((row) => [row.job_id, row]));
+  let stale = 0;
+  for (const { job, end } of unmatched) {
+    const row = found.get(job.jobId);
+    const isGone = row === undefined && end === 'completed' && !settings.keepCompleted;
+    const wasDeleted = isGone && wasTried(job.jobId);
+    if (row?.is_ours === true) statuses.set(job.jobId, row.status);
+    else if (wasDeleted) statuses.set(job.jobId, 'completed');
+    else stale += 1;
+  }
+  if (stale > 0) worker.onStale(jobs.slice, stale);
+}

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { after, before, test, type TestContext } from 'node:test';
+import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import { eventually } from '../../../tests/support/eventually.ts';
+import { createTestWorker } from '../../../tests/support/worker.ts';
+import { sleep, systemClock } from '../../kernel/clock.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import { notRetryable, retryAfter, snooze } from '../domain/handler-signals.ts';
+import type { QueueSettings } from '../usecase/ports.ts';
+import { createQueueWorker, type Handler, type QueueWorkerOptions } from '../usecase/work-queue.ts';
+import { createPostgresJobStore } from './postgres-job-store.ts';
+
+let database: TestDatabase;
+before(async () => void (database = await createTestDatabase()));
+after(() => database.drop());
+
+const settings: QueueSettings = {
+  backoff: { initialMs: 5, maxMs: 20, jitter: 0 },
+  maxDeferrals: 3,
+  keepCompleted: true,
+};
+let queues = 0;
+
+/** A queue of its own with a worker on it. */
+async function startWorker(
+  t: TestContext,
+  handler: Handler,
+  more: Partial<QueueWorkerOptions & { keepCompleted: boolean }> = {},
+) {
+  queues += 1;
+  const queue = `queue-${queues}`;
+  const worker = createTestWorker(database.db, `worker-${queues}`);
+  const store = createPostgresJobStore(database.db, worker, {
+    settingsOf: () => ({ ...settings, keepCompleted: more.keepCompleted ?? true }),
+    onSettleRetry: () => {},
+  });
+  const runner = createQueueWorker(
+    {
+      store,
+      clock: systemClock,
+      waitForWork: (_queue, ms, signal) => sleep(Math.min(ms, 20), signal),
+      onEnd: () => {},
+      onError: (what, error) => assert.fail(`${what}: ${String(error)}`),
+    },
+    { queue, handler, concurrency: 4, prefetch: 4, timeoutMs: 5000, leaseMs: 30_000, pollMs: 20, ...more },
+  );
+  await runner.start();
+  t.after(() => runner.stop(AbortSignal.timeout(100)));
+  const enqueue = (payload: unknown = {}) =>
+    store.enqueue({
+      queue,
+      payload: JSON.stringify(payload),
+      dedupeKey: null,
+      priority: 0,
+      runAt: null,
+      maxRetries: 3,
+      trace: null,
+    });
+  return { queue, store, worker, runner, enqueue };
+}
+
+type Row = Readonly<{
+  status: string;
+  retry_count: number;
+  error_message: string | null;
+  result: unknown;
+  deferrals: number;
+}>;
+
+async function jobBecomes(jobId: string, status: string): Promise<Row> {
+  return eventually(async () => {
+    const [row] = await database.db.query<Row>(sql`
+      SELECT status, retry_count, error_message, result, deferrals FROM jobs.job_queue WHERE job_id = ${jobId}`);
+    assert.equal(row?.status, status);
+    return row;
+  });
+}
+
+test('a job is handed to the handler with its payload, and its result is kept', async (t) => {
+  const { enqueue } = await startWorker(t, (job) => ({ doubled: (job.payload as { n: number }).n * 2 }));
+  const { jobId } = await enqueue({ n: 21 });
+  assert.deepEqual((await jobBecomes(jobId, 'completed')).result, { doubled: 42 });
+});
+
+test('a handler that throws is tried again until the budget is spent, and then the job is dead', async (t) => {
+  let attempts = 0;
+  const { enqueue } = await startWorker(t, () => {
+    attempts += 1;
+    throw new Error(`attempt ${attempts}`);
+  });
+  const { jobId } = await enqueue();
+  const row = await jobBecomes(jobId, 'dead_letter');
+  assert.deepEqual([attempts, row.retry_count, row.error_message], [3, 3, 'attempt 3']);
+  const noted = await database.db.query<{ error: string }>(sql`
+    SELECT error FROM jobs.job_attempts WHERE job_id = ${jobId} ORDER BY id`);
+  assert.deepEqual(
+    noted.map(({ error }) => error),
+    ['attempt 1', 'attempt 2', 'attempt 3'],
+  );
+});
+
+test('a handler may say that a job will never succeed, is for later, or is not for now', async (t) => {
+  const { enqueue } = await startWorker(t, (job) => {
+    const { say } = job.payload as { say: string };
+    if (say === 'never') throw notRetryable('no such article');
+    if (say === 'later' && job.retryCount === 0) throw retryAfter(10, 'busy');
+    if (say === 'not now' && job.deferrals < 2) throw snooze(5);
+    return 'done';
+  });
+  const [never, later, notNow] = [
+    await enqueue({ say: 'never' }),
+    await enqueue({ say: 'later' }),
+    await enqueue({ say: 'not now' }),
+  ];
+  assert.equal((await jobBecomes(never.jobId, 'dead_letter')).retry_count, 1);
+  assert.equal((await jobBecomes(later.jobId, 'completed')).retry_count, 1);
+  const snoozed = await jobBecomes(notNow.jobId, 'completed');
+  assert.deepEqual([snoozed.retry_count, snoozed.deferrals], [0, 2]);
+});
+
+test('a handler that hangs is told to stop at its timeout, and the job has failed', async (t) => {
+  const aborted = Promise.withResolvers<unknown>();
+  const { enqueue } = await startWorker(
+    t,
+    (_job, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted.resolve(signal.reason);
+          reject(new Error('stopped'));
+        });
+      }),
+    { timeoutMs: 50 },
+  );
+  const { jobId } = await enqueue();
+  assert.match(String(await aborted.promise), /did not end within 50 ms/);
+  assert.match((await jobBecomes(jobId, 'dead_letter')).error_message ?? '', /^timeout: no end within 50 ms/);
+});
+
+test('many jobs run at once, but never more than so many', async (t) => {
+  let running = 0;
+  let most = 0;
+  const { enqueue, queue } = await startWorker(
+    t,
+    async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await sleep(2);
+      running -= 1;
+    },
+    { concurrency: 8, prefetch: 16 },
+  );
+  await Promise.all(Array.from({ length: 200 }, (_, n) => enqueue({ n })));
+  await eventually(async () => {
+    const [row] = await database.db.query<{ count: bigint }>(sql`
+      SELECT count(*) FROM jobs.job_queue WHERE queue = ${queue} AND status = 'completed'`);
+    assert.equal(row?.count, 200n);
+  });
+  assert.ok(most <= 8 && most > 1);
+});
+
+test('a job that is cancelled while it runs is taken from its handler, and its end is stale', async (t) => {
+  const started = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const { enqueue, worker } = await startWorker(t, async () => {
+    started.resolve();
+    await goOn.promise;
+  });
+  const { jobId } = await enqueue();
+  await started.promise;
+  await database.db.query(sql`
+    UPDATE jobs.job_queue
+    SET status = 'dead_letter', resolution = 'cancelled', lease_epoch = nextval('platform.lease_epochs')
+    WHERE job_id = ${jobId}`);
+  goOn.resolve();
+  await eventually(() => assert.equal(worker.stale.count, 1));
+  assert.equal((await jobBecomes(jobId, 'dead_letter')).result, null);
+});
+
+test('long work keeps its lease', async (t) => {
+  const { enqueue, store } = await startWorker(t, () => sleep(2400), { leaseMs: 900 });
+  const { jobId } = await enqueue();
+  const reaping = new AbortController();
+  const reaper = (async () => {
+    while (!reaping.signal.aborted) {
+      await store.reap();
+      await sleep(20);
+    }
+  })();
+  const row = await jobBecomes(jobId, 'completed');
+  reaping.abort();
+  await reaper;
+  assert.equal(row.retry_count, 0);
+});
+
+test('a stop lets the running ones end and gives the others back', async (t) => {
+  const goOn = Promise.withResolvers<void>();
+  let started = 0;
+  const { enqueue, runner, queue } = await startWorker(
+    t,
+    async () => {
+      started += 1;
+      await goOn.promise;
+    },
+    { concurrency: 2, prefetch: 6 },
+  );
+  await Promise.all(Array.from({ length: 8 }, () => enqueue()));
+  await eventually(() => assert.equal(started, 2));
+  const stopped = runner.stop(AbortSignal.timeout(5000));
+  goOn.resolve();
+  await stopped;
+  const rows = await database.db.query<{ status: string; count: bigint }>(sql`
+    SELECT status, count(*) FROM jobs.job_queue WHERE queue = ${queue} GROUP BY status ORDER BY status`);
+  assert.deepEqual(rows, [
+    { status: 'completed', count: 2n },
+    { status: 'pending', count: 6n },
+  ]);
+});
+
+test('completed jobs go with their end where nobody wants to keep them', async (t) => {
+  const { enqueue, queue, worker } = await startWorker(t, () => 'done', { keepCompleted: false });
+  await Promise.all(Array.from({ length: 50 }, () => enqueue()));
+  await eventually(async () => {
+    const rows = await database.db.query(sql`SELECT 1 FROM jobs.job_queue WHERE queue = ${queue}`);
+    assert.equal(rows.length, 0);
+  });
+  assert.equal(worker.stale.count, 0);
+});

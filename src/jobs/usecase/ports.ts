@@ -1,0 +1,69 @@
+import type { Lease } from '../../kernel/lease.ts';
+import type { Status } from '../domain/job.ts';
+
+/** What the use cases need from outside. */
+
+export type NewJob = Readonly<{
+  queue: string;
+  /** JSON text. */
+  payload: string;
+  dedupeKey: string | null;
+  priority: number;
+  runAt: Date | null;
+  maxRetries: number | null;
+  trace: string | null;
+}>;
+
+export type EnqueuedJob = Readonly<{ jobId: string; status: Status; isDuplicate: boolean }>;
+
+export type ClaimedJob = Readonly<{
+  jobId: string;
+  queue: string;
+  payload: unknown;
+  retryCount: number;
+  maxRetries: number;
+  deferrals: number;
+  trace: string | null;
+  lease: Lease;
+}>;
+
+export type ClaimOptions = Readonly<{
+  queue: string;
+  limit: number;
+  leaseMs: number;
+  /** `alone`: one that took its worker down and has one attempt left. */
+  lane: 'together' | 'alone';
+}>;
+
+/** How a claimed job is written down. */
+export type JobEnd = Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; startedAt: Date | null }> &
+  (
+    | Readonly<{ end: 'completed'; result: string | null }>
+    | Readonly<{ end: 'failed'; error: string; isRetryable: boolean; retryAfterMs: number | null }>
+    | Readonly<{ end: 'deferred'; delayMs: number; reason: string }>
+  );
+
+/** How it stands in the database now; null where it was somebody else's by then. */
+export type SettledJob = Readonly<{ jobId: string; status: Status | null }>;
+
+export type JobStore = Readonly<{
+  enqueue(job: NewJob): Promise<EnqueuedJob>;
+  claim(options: ClaimOptions): Promise<readonly ClaimedJob[]>;
+  /** Ends attempts of one queue. */
+  settle(queue: string, ends: readonly JobEnd[]): Promise<readonly SettledJob[]>;
+  /** Prolongs leases; the jobs that are still held come back. */
+  renew(
+    jobs: readonly Pick<ClaimedJob, 'jobId' | 'lease'>[],
+    leaseMs: number,
+  ): Promise<Readonly<{ jobIds: readonly string[]; endsAtMs: number }>>;
+  /** Ends attempts whose lease is over; how many. */
+  reap(): Promise<number>;
+}>;
+
+/** What holds for the jobs of a queue. */
+export type QueueSettings = Readonly<{
+  backoff: Readonly<{ initialMs: number; maxMs: number; jitter: number }>;
+  maxDeferrals: number;
+  /** Completed jobs stay as rows; otherwise they go when they are settled. */
+  keepCompleted: boolean;
+}>;
