@@ -137,20 +137,38 @@ export function createDispatcher(deps: DispatchDeps, destination: Destination): 
     await deps.solo.alone(() => send([order]));
   };
 
-  const claimAndSend = async (limit: number): Promise<Claimed> => {
-    inFlight += limit;
+  const claimBatch = async (
+    limit: number,
+    handOver: (orders: readonly ClaimedOrder[]) => void,
+  ): Promise<Claimed> => {
     let count = 0;
-    const handOver = (orders: readonly ClaimedOrder[]): void => {
+    const countAndHandOver = (orders: readonly ClaimedOrder[]): void => {
       count += orders.length;
-      if (orders.length > 0) void deps.solo.together(() => send(orders));
+      if (orders.length > 0) handOver(orders);
     };
+    inFlight += limit;
     try {
-      const isMore = await deps.turns.take(() => claimer.claim(limit, handOver));
+      const isMore = await deps.turns.take(() => claimer.claim(limit, countAndHandOver));
       return { count, isMore };
     } finally {
       leave(limit - count);
       deps.onClaim(count);
     }
+  };
+
+  /** Counts as under way from before the claim to the last answer: what runs alone has no claimed neighbours. */
+  const claimAndSend = async (limit: number): Promise<Claimed> => {
+    const claimed = Promise.withResolvers<Claimed>();
+    void deps.solo.together(async () => {
+      if (signal.aborted) return claimed.resolve({ count: 0, isMore: false });
+      const sends: Promise<void>[] = [];
+      await claimBatch(limit, (orders) => void sends.push(send(orders))).then(
+        claimed.resolve,
+        claimed.reject,
+      );
+      await Promise.all(sends);
+    });
+    return claimed.promise;
   };
 
   const round = async (): Promise<void> => {
