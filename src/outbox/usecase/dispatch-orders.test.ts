@@ -54,6 +54,7 @@ function destination(name: string, send: () => Promise<void>): Destination {
 
 test('while an order runs alone nobody in the process holds another one, not even unstarted', async () => {
   let nextId = 1n;
+  const claimedAfter = Promise.withResolvers<void>();
   let held = 0;
   let lonely = 0;
   let heldBesideLonely = 0;
@@ -64,6 +65,7 @@ test('while an order runs alone nobody in the process holds another one, not eve
   };
   const one = (name: string): ClaimResult => {
     nextId += 1n;
+    if (lonely > 0 && nextId > 9n) claimedAfter.resolve();
     held += name === 'other' ? 1 : 0;
     return { ...nothing, orders: [order(nextId, name)], isFull: true, last: null };
   };
@@ -110,7 +112,7 @@ test('while an order runs alone nobody in the process holds another one, not eve
   ];
   for (const dispatcher of dispatchers) await dispatcher.start();
   await aloneRuns.promise;
-  while (nextId < 10n) await delay(1);
+  await claimedAfter.promise;
   await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop(AbortSignal.timeout(2000))));
   assert.equal(heldBesideLonely, 0);
   assert.equal(held, 0);
