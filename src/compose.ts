@@ -6,7 +6,7 @@ import type { DatabaseTarget as ConfiguredTarget } from './config/resolve-databa
 import type { KafkaConfig } from './config/resolve-kafka.ts';
 import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
-import { jobsMigrations } from './jobs/index.ts';
+import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
@@ -132,6 +132,15 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     metrics,
     options: { ...config.outbox, internalDestinations: [] },
   });
+  const jobs = createJobs({
+    db,
+    worker,
+    wake,
+    clock: systemClock,
+    logger,
+    metrics,
+    options: config.jobs,
+  });
   const http = createHttpServer({
     host: config.server.host,
     port: config.server.port,
@@ -141,20 +150,30 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     metrics,
     limits: { bodyBytes: config.server.bodyLimitBytes },
     isOutage,
-    checks: [databaseCheck(db), ...dlq.checks, ...outbox.checks],
+    checks: [databaseCheck(db), ...dlq.checks, ...outbox.checks, ...jobs.checks],
   });
 
   const runs = (role: Config['roles'][number]): boolean => config.roles.includes(role);
   if (runs('api')) {
     http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
     http.addRoutes('outbox', (app) => outbox.addRoutes(app));
+    http.addRoutes('jobs', (app) => jobs.addRoutes(app));
   }
   const services: readonly Service[] = [
     wake,
     replica,
-    ...(runs('api') || runs('workers') ? [dlq.reaper, outbox.reaper, outbox.watch] : []),
+    ...(runs('api') || runs('workers')
+      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper]
+      : []),
     ...(runs('workers')
-      ? [...dlq.maintenance, ...outbox.maintenance, housekeeping(db, logger), ...outbox.delivery]
+      ? [
+          ...dlq.maintenance,
+          ...outbox.maintenance,
+          ...jobs.maintenance,
+          housekeeping(db, logger),
+          ...outbox.delivery,
+          ...jobs.pushers,
+        ]
       : []),
     ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),
     dlq.retries,

@@ -15,6 +15,7 @@ import { environmentLayer } from './config/environment-layer.ts';
 import { isLoopback } from './config/host-format.ts';
 import { mergeLayers, type Layer } from './config/layer.ts';
 import { resolveDatabase, type DatabaseConfig } from './config/resolve-database.ts';
+import { resolveJobs, type JobsConfig } from './config/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './config/resolve-kafka.ts';
 import { resolveOutbox, type OutboxConfig } from './config/resolve-outbox.ts';
 import { schema, type Settings } from './config/schema.ts';
@@ -23,12 +24,13 @@ import { readValues, settingsOf } from './config/setting.ts';
 import { readYamlLayer } from './config/yaml-layer.ts';
 
 /** Frozen throughout. Secrets in it are redacted wherever it is logged. */
-export type Config = Omit<Settings, 'app' | 'database' | 'kafka' | 'outbox'> &
+export type Config = Omit<Settings, 'app' | 'database' | 'kafka' | 'outbox' | 'jobs'> &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;
     database: DatabaseConfig;
     kafka: KafkaConfig;
     outbox: OutboxConfig;
+    jobs: JobsConfig;
     /** Where each value that is not a default came from, by path: `{ "server.port": "--port" }`. */
     sources: Readonly<Record<string, string>>;
     /** What is probably a mistake but does no harm; to be logged at start. */
@@ -68,6 +70,7 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
     database: resolveDatabase(values.database, check),
     kafka,
     outbox: resolveOutbox(values.outbox, kafka, check),
+    jobs: resolveJobs(values.jobs, check),
     sources: Object.fromEntries([...given].map(([path, { source }]) => [path, source])),
     warnings,
   };

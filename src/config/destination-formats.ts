@@ -67,7 +67,7 @@ export const destinations = (): Format<Readonly<Record<string, DestinationValues
   mapOf(chosenName('destinations'), destination);
 
 /** The authority may not hold credentials: a URL is shown in lists and logs. A fragment would never be sent. */
-function callUrl(): Format<string> {
+export function callUrl(): Format<string> {
   return refine(
     text('an http:// or https:// URL', (value) => /^https?:\/\/[^/\\?#]/i.test(value) && URL.canParse(value)),
     (value) => {

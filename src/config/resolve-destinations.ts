@@ -6,11 +6,10 @@ import type {
   KafkaDestination,
   SmtpDestination,
 } from './destinations.ts';
-import { reasonAgainstHeaderValue } from './header-format.ts';
 import { childPath } from './key-path.ts';
+import { resolveHeaders, resolveTls } from './resolve-call.ts';
 import { readRequestSchema } from './request-schema.ts';
 import { openSecret } from './secret-value.ts';
-import { contentsOf } from './tls-files.ts';
 
 /** What holds for every destination, and the defaults that follow from other keys. */
 export type DestinationRules = Readonly<{
@@ -75,28 +74,12 @@ function resolveHttpDestination({ path, common, values, rules, check }: Case<Htt
   checkDedupWindow(path, values, rules, check);
   if (values.status !== undefined && values.statusUrl === undefined)
     check.report([`${path}.status_url`, `${path}.status`], `is missing, but ${path}.status is set`);
-  const headers = Object.entries(values.headers).flatMap(([header, value]) => {
-    const opened = openSecret(value, reasonAgainstHeaderValue);
-    if (opened.ok) return [[header, opened.value] as const];
-    check.report([`${childPath(`${path}.headers`, header)}${opened.at}`], opened.reason);
-    return [];
-  });
-  return { ...values, ...common, headers: Object.fromEntries(headers), tls: tlsOf(path, values, check) };
-}
-
-function tlsOf(path: string, { url, statusUrl, tls }: HttpValues, check: Check): HttpDestination['tls'] {
-  const { ca, cert, key } = tls;
-  if (ca === undefined && cert === undefined && key === undefined) return undefined;
-  if (![url, statusUrl ?? ''].some((each) => /^https:/i.test(each)))
-    check.warn(`${path}.tls is not used: ${path}.url begins with http:`);
-  check.checkFile(`${path}.tls.ca`, ca);
-  check.checkFile(`${path}.tls.cert`, cert);
-  check.checkFile(`${path}.tls.key`, key);
-  if (cert !== undefined && key === undefined)
-    check.report([`${path}.tls.key`, `${path}.tls.cert`], `is missing, but ${path}.tls.cert is set`);
-  if (key !== undefined && cert === undefined)
-    check.report([`${path}.tls.cert`, `${path}.tls.key`], `is missing, but ${path}.tls.key is set`);
-  return contentsOf(tls);
+  return {
+    ...values,
+    ...common,
+    headers: resolveHeaders(path, values.headers, check),
+    tls: resolveTls(path, { urls: [values.url, values.statusUrl ?? ''], files: values.tls }, check),
+  };
 }
 
 /** A key that the ledger forgets earlier could be used again while the destination still takes it for the old one. */

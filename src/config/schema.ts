@@ -2,6 +2,7 @@ import { cronSchedule } from './cron-format.ts';
 import { destinations } from './destination-formats.ts';
 import { decimal, duration, filePath, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
 import { databaseHost, host, hostAndPort, webUrl } from './host-format.ts';
+import { cronJobs, queues } from './jobs-formats.ts';
 import { optional, withDefault, type Section, type Values } from './setting.ts';
 import { originalTopicRule, topicGlob } from './topic-format.ts';
 
@@ -107,6 +108,14 @@ const outbox = {
   destinations: withDefault(destinations(), {}),
 } satisfies Section;
 
+const jobs = {
+  /** Of completed jobs, and of dead ones. */
+  retention: withDefault(duration('1m', '36500d'), '7d'),
+  dead_retention: withDefault(duration('1m', '36500d'), '90d'),
+  queues: withDefault(queues(), {}),
+  cron: withDefault(cronJobs(), {}),
+} satisfies Section;
+
 const telemetry = {
   otlp_endpoint: optional(webUrl()),
   log_level: withDefault(oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
@@ -122,7 +131,7 @@ const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, si
  * Every key that there is. A new section is one more constant here: files, environment variables, defaults,
  * types and suggestions follow from it.
  */
-export const schema = { app, server, database, kafka, roles, dlq, outbox, telemetry } satisfies Section;
+export const schema = { app, server, database, kafka, roles, dlq, outbox, jobs, telemetry } satisfies Section;
 
 export type Settings = Values<typeof schema>;
 

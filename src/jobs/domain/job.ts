@@ -36,11 +36,11 @@ export type JobState = Readonly<{
   resolution: Resolution | null;
 }>;
 
-/** How an attempt ended. `deferred` says nothing about the job: it was snoozed, given back, or somebody was busy. */
+/** How an attempt ended. `deferred` says nothing about the job: it was snoozed, given back, or whoever does the work was busy: then it waits for its backoff at least. */
 export type AttemptEnd =
   | Readonly<{ end: 'completed' }>
   | Readonly<{ end: 'failed'; isRetryable: boolean; retryAfterMs?: number | undefined }>
-  | Readonly<{ end: 'deferred'; delayMs: number }>
+  | Readonly<{ end: 'deferred'; delayMs: number; isBusy?: boolean }>
   | Readonly<{ end: 'lease_over' }>;
 
 export type Limits = Readonly<{ maxDeferrals: number; backoff: Backoff }>;
@@ -77,7 +77,12 @@ export function endAttempt(
           { ...job, deferrals: limits.maxDeferrals + 1 },
           { isRetryable: true, retryAfterMs: end.delayMs, limits, random },
         );
-      return { job: { ...job, status: waiting(job), deferrals: job.deferrals + 1 }, dueInMs: end.delayMs };
+      const deferrals = job.deferrals + 1;
+      const backoff = end.isBusy === true ? backoffMs(limits.backoff, deferrals, random) : 0;
+      return {
+        job: { ...job, status: waiting(job), deferrals },
+        dueInMs: Math.max(backoff, end.delayMs),
+      };
     }
   }
 }

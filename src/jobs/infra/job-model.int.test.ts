@@ -12,7 +12,8 @@ import {
   type JobState,
   type Status,
 } from '../domain/job.ts';
-import type { ClaimedJob, JobEnd, QueueSettings } from '../usecase/ports.ts';
+import { defaultSettings, type QueueSettings } from '../domain/queue-settings.ts';
+import type { ClaimedJob, JobEnd } from '../usecase/ports.ts';
 import { createPostgresJobStore } from './postgres-job-store.ts';
 
 /**
@@ -24,6 +25,7 @@ before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
 const settings: QueueSettings = {
+  ...defaultSettings,
   backoff: { initialMs: 0, maxMs: 0, jitter: 0 },
   maxDeferrals: 2,
   keepCompleted: true,
@@ -59,7 +61,7 @@ async function openScene(maxRetries: number) {
   const queue = `model-${crypto.randomUUID()}`;
   const worker = createTestWorker(database.db);
   const store = createPostgresJobStore(database.db, worker, {
-    settingsOf: () => settings,
+    book: { settingsOf: () => settings, isLimited: () => false },
     onSettleRetry: () => {},
   });
   const { jobId } = await store.enqueue({

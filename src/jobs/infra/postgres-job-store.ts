@@ -3,20 +3,14 @@ import { persist } from '../../platform/postgres/persist.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, reap, renew, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
-import type {
-  ClaimedJob,
-  ClaimOptions,
-  JobEnd,
-  JobStore,
-  QueueSettings,
-  SettledJob,
-} from '../usecase/ports.ts';
+import type { QueueSettings } from '../domain/queue-settings.ts';
+import type { ClaimedJob, ClaimOptions, JobEnd, JobStore, SettledJob } from '../usecase/ports.ts';
 import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
+import type { QueueBook } from './postgres-queue-book.ts';
 import { settleJobs } from './settle-jobs.ts';
 
 export type JobStoreOptions = Readonly<{
-  /** What holds for a queue that nobody configured is given too. */
-  settingsOf: (queue: string) => QueueSettings;
+  book: Pick<QueueBook, 'settingsOf' | 'isLimited'>;
   onSettleRetry: (error: unknown) => void;
 }>;
 
@@ -26,7 +20,7 @@ const settleWithinMs = 60_000;
 export function createPostgresJobStore(
   db: Database,
   worker: Worker,
-  { settingsOf, onSettleRetry }: JobStoreOptions,
+  { book, onSettleRetry }: JobStoreOptions,
 ): JobStore {
   return {
     async enqueue(job) {
@@ -46,7 +40,12 @@ export function createPostgresJobStore(
       const store = async (items: readonly JobEnd[]): Promise<void> => {
         const before = new Set(tried);
         for (const { job } of items) tried.add(job.jobId);
-        const deps = { db, worker, settings: settingsOf(queue), wasTried: (id: string) => before.has(id) };
+        const deps = {
+          db,
+          worker,
+          settings: book.settingsOf(queue),
+          wasTried: (id: string) => before.has(id),
+        };
         settled.push(...(await settleJobs(deps, items)));
       };
       await persist(
@@ -74,7 +73,7 @@ export function createPostgresJobStore(
       const queues = await db.query<{ queue: string }>(sql`
         SELECT DISTINCT queue FROM jobs.job_queue WHERE status = 'running'`);
       let reaped = 0;
-      for (const { queue } of queues) reaped += await reapQueue(db, queue, settingsOf(queue));
+      for (const { queue } of queues) reaped += await reapQueue(db, queue, book.settingsOf(queue));
       return reaped;
     },
   };

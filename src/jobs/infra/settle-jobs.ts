@@ -4,7 +4,8 @@ import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { settle, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
-import type { JobEnd, QueueSettings, SettledJob } from '../usecase/ports.ts';
+import type { QueueSettings } from '../domain/queue-settings.ts';
+import type { JobEnd, SettledJob } from '../usecase/ports.ts';
 import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
 
 export type SettleDeps = Readonly<{
@@ -71,6 +72,7 @@ const otherColumns: readonly Column<Uncompleted>[] = [
   [sql`is_failure`, sql`boolean[]`, ({ end }) => end === 'failed'],
   [sql`is_retryable`, sql`boolean[]`, (end) => end.end !== 'failed' || end.isRetryable],
   [sql`text`, sql`text[]`, (end) => cleanText(end.end === 'failed' ? end.error : end.reason, 4000)],
+  [sql`is_busy`, sql`boolean[]`, (end) => end.end === 'deferred' && end.isBusy === true],
   [sql`wait_ms`, sql`float8[]`, (end) => (end.end === 'failed' ? (end.retryAfterMs ?? 0) : end.delayMs)],
 ];
 
@@ -81,8 +83,12 @@ async function settleOthers(
 ): Promise<readonly SettledRow[]> {
   const hasFailed = sql`(held.is_failure OR t.deferrals >= ${settings.maxDeferrals})`;
   const isDead = sql`(${hasFailed} AND (NOT held.is_retryable OR t.retry_count + 1 >= t.max_retries))`;
-  const backoff = backoffOf(sql`t.retry_count + 1`, settings.backoff);
-  const waitMs = sql`CASE WHEN ${hasFailed} THEN GREATEST(${backoff}, held.wait_ms) ELSE held.wait_ms END`;
+  const backoff = backoffOf(
+    sql`CASE WHEN ${hasFailed} THEN t.retry_count ELSE t.deferrals END + 1`,
+    settings.backoff,
+  );
+  const waitMs = sql`
+    CASE WHEN ${hasFailed} OR held.is_busy THEN GREATEST(${backoff}, held.wait_ms) ELSE held.wait_ms END`;
   const dueAt: Sql = sql`now() + ${waitMs} * interval '1 millisecond'`;
   return settle<SettledRow>(db, jobs, {
     held: rowsOf(sql`held`, ends, otherColumns),

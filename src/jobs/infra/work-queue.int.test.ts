@@ -6,7 +6,7 @@ import { createTestWorker } from '../../../tests/support/worker.ts';
 import { sleep, systemClock } from '../../kernel/clock.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notRetryable, retryAfter, snooze } from '../domain/handler-signals.ts';
-import type { QueueSettings } from '../usecase/ports.ts';
+import { defaultSettings, type QueueSettings } from '../domain/queue-settings.ts';
 import { createQueueWorker, type Handler, type QueueWorkerOptions } from '../usecase/work-queue.ts';
 import { createPostgresJobStore } from './postgres-job-store.ts';
 
@@ -15,6 +15,7 @@ before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
 const settings: QueueSettings = {
+  ...defaultSettings,
   backoff: { initialMs: 5, maxMs: 20, jitter: 0 },
   maxDeferrals: 3,
   keepCompleted: true,
@@ -31,7 +32,10 @@ async function startWorker(
   const queue = `queue-${queues}`;
   const worker = createTestWorker(database.db, `worker-${queues}`);
   const store = createPostgresJobStore(database.db, worker, {
-    settingsOf: () => ({ ...settings, keepCompleted: more.keepCompleted ?? true }),
+    book: {
+      settingsOf: () => ({ ...settings, keepCompleted: more.keepCompleted ?? true }),
+      isLimited: () => false,
+    },
     onSettleRetry: () => {},
   });
   const runner = createQueueWorker(

@@ -35,12 +35,12 @@ export type ClaimOptions = Readonly<{
   lane: 'together' | 'alone';
 }>;
 
-/** How a claimed job is written down. */
+/** How a claimed job is written down. `isBusy`: whoever does the work has no time; it waits for its backoff at least. */
 export type JobEnd = Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; startedAt: Date | null }> &
   (
     | Readonly<{ end: 'completed'; result: string | null }>
     | Readonly<{ end: 'failed'; error: string; isRetryable: boolean; retryAfterMs: number | null }>
-    | Readonly<{ end: 'deferred'; delayMs: number; reason: string }>
+    | Readonly<{ end: 'deferred'; delayMs: number; reason: string; isBusy?: boolean }>
   );
 
 /** How it stands in the database now; null where it was somebody else's by then. */
@@ -58,12 +58,4 @@ export type JobStore = Readonly<{
   ): Promise<Readonly<{ jobIds: readonly string[]; endsAtMs: number }>>;
   /** Ends attempts whose lease is over; how many. */
   reap(): Promise<number>;
-}>;
-
-/** What holds for the jobs of a queue. */
-export type QueueSettings = Readonly<{
-  backoff: Readonly<{ initialMs: number; maxMs: number; jitter: number }>;
-  maxDeferrals: number;
-  /** Completed jobs stay as rows; otherwise they go when they are settled. */
-  keepCompleted: boolean;
 }>;

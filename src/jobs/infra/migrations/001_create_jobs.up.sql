@@ -17,7 +17,7 @@ $$;
 
 CREATE TABLE jobs.job_queue (
     job_id        UUID        PRIMARY KEY DEFAULT jobs.new_id(),
-    queue         TEXT        NOT NULL,
+    queue         TEXT        NOT NULL CHECK (length(queue) BETWEEN 1 AND 100),
     payload       JSONB       NOT NULL,
     status        TEXT        NOT NULL DEFAULT 'pending'
                   CHECK (status IN ('pending', 'running', 'completed', 'failed', 'dead_letter')),
@@ -26,7 +26,7 @@ CREATE TABLE jobs.job_queue (
     error_message TEXT,
     result        JSONB,
     -- At most one job of a queue that is not over has it.
-    dedupe_key    TEXT,
+    dedupe_key    TEXT        CHECK (length(dedupe_key) BETWEEN 1 AND 500),
     priority      INT         NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 100),
     run_at        TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     -- Its place in the queue: run_at, moved forward by a minute per step of priority if it was due when written.
@@ -88,13 +88,43 @@ CREATE TABLE jobs.job_actions (
     PRIMARY KEY (job_id, id)
 );
 
--- What is said about a queue in one place: by the configuration at a start, and by whoever pauses it.
+-- What holds for a queue, in one place for every process that works on it: what the configuration of the server says
+-- (the columns down to `is_configured`), and what happens to it. A queue needs no row: without one the defaults hold.
 CREATE TABLE jobs.queues (
-    queue       TEXT        PRIMARY KEY,
-    max_retries INT         NOT NULL DEFAULT 3,
-    paused      BOOLEAN     NOT NULL DEFAULT false,
-    paused_by   TEXT,
-    updated_at  TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+    queue              TEXT        PRIMARY KEY CHECK (length(queue) BETWEEN 1 AND 100),
+    max_retries        INT         NOT NULL DEFAULT 3 CHECK (max_retries >= 1),
+    timeout_ms         INT         NOT NULL DEFAULT 60000 CHECK (timeout_ms >= 1),
+    backoff_initial_ms INT         NOT NULL DEFAULT 2000 CHECK (backoff_initial_ms >= 1),
+    backoff_max_ms     INT         NOT NULL DEFAULT 300000,
+    backoff_jitter     FLOAT8      NOT NULL DEFAULT 0.1 CHECK (backoff_jitter BETWEEN 0 AND 1),
+    max_deferrals      INT         NOT NULL DEFAULT 100 CHECK (max_deferrals >= 0),
+    keep_completed     BOOLEAN     NOT NULL DEFAULT true,
+    -- Over all processes together; NULL where there is no limit.
+    max_running        INT         CHECK (max_running >= 1),
+    rate_count         INT         CHECK (rate_count >= 1),
+    rate_window_ms     INT         CHECK (rate_window_ms >= 1),
+    is_configured      BOOLEAN     NOT NULL DEFAULT false,
+    paused             BOOLEAN     NOT NULL DEFAULT false,
+    paused_at          TIMESTAMPTZ,
+    paused_by          TEXT,
+    paused_reason      TEXT,
+    -- The window of the rate limit that jobs were last let out in, and how many.
+    window_at          TIMESTAMPTZ,
+    window_taken       INT         NOT NULL DEFAULT 0,
+    -- How fast a target that said it was busy is called now.
+    throttle           JSONB,
+    updated_at         TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    CHECK ((rate_count IS NULL) = (rate_window_ms IS NULL))
+);
+
+-- One row per time that a schedule came, written together with its job. The first one of a schedule has no job: it
+-- says from when on the schedule is known.
+CREATE TABLE jobs.cron_ticks (
+    name     TEXT        NOT NULL,
+    tick_at  TIMESTAMPTZ NOT NULL,
+    job_id   UUID,
+    fired_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (name, tick_at)
 );
 
 -- Adds a job in the caller's transaction. With a dedupe key that a job of the queue has that is not over, that job
@@ -167,8 +197,9 @@ AS $$
     SELECT job_id FROM added LEFT JOIN told ON true
 $$;
 
--- The seed's way to run a dead job again is to write its status and its count by hand. That stays possible: what
--- else belongs to it is completed here, and whoever ran it last is shut out by a new epoch.
+-- The seed's way to run a job again is to write its status and its count by hand. That stays possible: what else
+-- belongs to it is completed here, and whoever ran it last is shut out by a new epoch. Our own statements that make a
+-- running job pending again end its lease themselves.
 CREATE FUNCTION jobs.complete_requeue() RETURNS trigger LANGUAGE plpgsql
   SET search_path = pg_catalog
 AS $$
@@ -185,7 +216,8 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue
-    FOR EACH ROW WHEN (NEW.status = 'pending' AND OLD.status IN ('completed', 'dead_letter'))
+    FOR EACH ROW WHEN (NEW.status = 'pending' AND (OLD.status IN ('failed', 'completed', 'dead_letter')
+                                                   OR OLD.status = 'running' AND NEW.lease_owner IS NOT NULL))
     EXECUTE FUNCTION jobs.complete_requeue();
 
 -- The seed's table by its name, for its queries.
