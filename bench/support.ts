@@ -26,12 +26,31 @@ export type Ground = Readonly<{
   stop(): Promise<void>;
 }>;
 
-export async function openGround(): Promise<Ground> {
+const noSecrets = join(tmpdir(), 'redrive-bench-has-no-secrets');
+
+/** Without Kafka. */
+export async function openPostgres(): Promise<Pick<Ground, 'url' | 'db' | 'stop'>> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-bench-'));
   const postgres = await startEmbeddedPostgres({
     dataDir: join(folder, 'postgres'),
     settings: { shared_buffers: '512MB', max_wal_size: '4GB' },
   });
+  const db = connectTo(postgres.url);
+  await migrateUp(db, migrationSources);
+  return {
+    url: postgres.url,
+    db,
+    async stop() {
+      await db.end();
+      await postgres.stop();
+      await rm(folder, { recursive: true, force: true });
+      await rm(postgres.folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function openGround(): Promise<Ground> {
+  const postgres = await openPostgres();
   const kafka = await startKafka();
   const broker = createKafkaBroker({
     brokers: kafka.brokers.split(','),
@@ -39,18 +58,16 @@ export async function openGround(): Promise<Ground> {
     securityProtocol: 'PLAINTEXT',
   });
   await untilWritable(broker);
-  const db = connectTo(postgres.url);
-  await migrateUp(db, migrationSources);
   return {
     url: postgres.url,
-    db,
+    db: postgres.db,
     brokers: kafka.brokers,
     broker,
     startSystem: (env = {}, wrap = {}) =>
       startSystem(
         loadConfig({
           env: { DATABASE_URL: postgres.url, KAFKA_BROKERS: kafka.brokers, PORT: '0', ...env },
-          secretsDir: folder,
+          secretsDir: noSecrets,
         }),
         {
           wrap,
@@ -60,11 +77,8 @@ export async function openGround(): Promise<Ground> {
       ),
     async stop() {
       await broker.close();
-      await db.end();
       await kafka.stop();
       await postgres.stop();
-      await rm(folder, { recursive: true, force: true });
-      await rm(postgres.folder, { recursive: true, force: true });
     },
   };
 }

@@ -6,6 +6,8 @@
 export type SoloGate = Readonly<{
   together<T>(work: () => Promise<T>): Promise<T>;
   alone<T>(work: () => Promise<T>): Promise<T>;
+  /** Somebody waits to run alone: shared work that could go on for ever makes room. */
+  isWanted(): boolean;
 }>;
 
 export function createSoloGate(): SoloGate {
@@ -41,5 +43,9 @@ export function createSoloGate(): SoloGate {
     }
   };
 
-  return { together: (work) => run(false, work), alone: (work) => run(true, work) };
+  return {
+    together: (work) => run(false, work),
+    alone: (work) => run(true, work),
+    isWanted: () => waiting.some(({ alone }) => alone),
+  };
 }

@@ -7,7 +7,8 @@ const mark = Symbol.for('redrive.jobs.signal');
 export type HandlerSignal =
   | Readonly<{ signal: 'not_retryable' }>
   | Readonly<{ signal: 'retry_after'; delayMs: number }>
-  | Readonly<{ signal: 'snooze'; delayMs: number }>;
+  | Readonly<{ signal: 'snooze'; delayMs: number }>
+  | Readonly<{ signal: 'busy'; delayMs: number }>;
 
 export type SignalError = Error & Readonly<{ [mark]: HandlerSignal }>;
 
@@ -24,6 +25,11 @@ export function retryAfter(delayMs: number, message: string, cause?: unknown): S
 /** Not now: it did not fail, and costs no retry. */
 export function snooze(delayMs: number): SignalError {
   return withSignal('snoozed', { signal: 'snooze', delayMs: checked(delayMs) });
+}
+
+/** Whoever does the work has no time for it: it did not fail, and waits for its backoff at least. */
+export function busy(message: string, delayMs = 0): SignalError {
+  return withSignal(message, { signal: 'busy', delayMs: checked(delayMs) });
 }
 
 export function readSignal(value: unknown): HandlerSignal | undefined {

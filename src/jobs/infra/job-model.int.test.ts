@@ -91,9 +91,10 @@ async function openScene(maxRetries: number) {
   };
   const act: Readonly<Record<Command, () => Promise<void>>> = {
     async claim() {
-      const alone = await store.claim({ queue, limit: 5, leaseMs: 60_000, lane: 'alone' });
-      const [job] =
-        alone.length > 0 ? alone : await store.claim({ queue, limit: 5, leaseMs: 60_000, lane: 'together' });
+      const options = { queue, limit: 5, leaseMs: 60_000, after: null };
+      const alone = await store.claim({ ...options, lane: 'alone' });
+      const together = await store.claim({ ...options, lane: 'together' });
+      const [job] = [...alone.jobs, ...together.jobs];
       const started = startAttempt(model);
       assert.equal(job?.jobId, started === null ? undefined : jobId);
       if (job === undefined || started === null) return;

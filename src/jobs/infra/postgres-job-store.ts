@@ -1,11 +1,14 @@
 import type { Database } from '../../platform/postgres/database.ts';
+import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { persist } from '../../platform/postgres/persist.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { claim, reap, renew, type Worker } from '../../platform/postgres/work.ts';
+import { reap, renew, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
 import type { QueueSettings } from '../domain/queue-settings.ts';
-import type { ClaimedJob, ClaimOptions, JobEnd, JobStore, SettledJob } from '../usecase/ports.ts';
+import type { JobEnd, JobStore, SettledJob } from '../usecase/ports.ts';
+import { claimFree, isLast } from './claim-jobs.ts';
 import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
+import { claimLimited } from './limited-claim.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
 import { settleJobs } from './settle-jobs.ts';
 
@@ -32,7 +35,27 @@ export function createPostgresJobStore(
       return { jobId: row.job_id, status: row.status, isDuplicate: row.is_duplicate };
     },
 
-    claim: (options) => claimJobs(worker, options),
+    claim: (options) =>
+      book.isLimited(options.queue) ? claimLimited(db, worker, options) : claimFree(worker, options),
+
+    async hasAlone(queue) {
+      const rows = await db.query(sql`
+        SELECT 1 FROM jobs.job_queue t
+        WHERE t.queue = ${queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now() AND ${isLast}
+        LIMIT 1`);
+      return rows.length > 0;
+    },
+
+    async saveProgress(said) {
+      await db.query(sql`
+        UPDATE jobs.job_queue t SET progress = held.progress
+        FROM ${rowsOf(sql`held`, said, [
+          [sql`key`, sql`uuid[]`, ({ job }) => job.jobId],
+          [sql`epoch`, sql`bigint[]`, ({ job }) => job.lease.epoch],
+          [sql`progress`, sql`jsonb[]`, ({ progress }) => progress],
+        ])}
+        WHERE t.job_id = held.key AND t.lease_epoch = held.epoch AND t.status = 'running'`);
+    },
 
     async settle(queue, ends) {
       const settled: SettledJob[] = [];
@@ -77,41 +100,6 @@ export function createPostgresJobStore(
       return reaped;
     },
   };
-}
-
-type ClaimedRow = Readonly<{
-  job_id: string;
-  queue: string;
-  payload: unknown;
-  retry_count: number;
-  max_retries: number;
-  deferrals: number;
-  trace: string | null;
-}>;
-
-async function claimJobs(worker: Worker, options: ClaimOptions): Promise<readonly ClaimedJob[]> {
-  const isLast = sql`t.lease_lost AND t.retry_count + 1 >= t.max_retries`;
-  const runsNow = options.lane === 'alone' ? isLast : sql`NOT (${isLast})`;
-  const { lease, rows } = await claim<ClaimedRow>(worker, jobs, {
-    where: sql`t.queue = ${options.queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now() AND ${runsNow}
-      AND NOT EXISTS (SELECT 1 FROM jobs.queues q WHERE q.queue = ${options.queue} AND q.paused)`,
-    orderBy: sql`t.sort_at, t.job_id`,
-    limit: options.limit,
-    leaseMs: options.leaseMs,
-    set: sql`status = 'running', started_at = clock_timestamp()`,
-    returning: sql`t.job_id, t.queue, t.payload, t.retry_count, t.max_retries, t.deferrals, t.trace, t.sort_at`,
-    rowOrder: sql`sort_at, job_id`,
-  });
-  return rows.map((row) => ({
-    jobId: row.job_id,
-    queue: row.queue,
-    payload: row.payload,
-    retryCount: row.retry_count,
-    maxRetries: row.max_retries,
-    deferrals: row.deferrals,
-    trace: row.trace,
-    lease,
-  }));
 }
 
 async function reapQueue(db: Database, queue: string, { backoff }: QueueSettings): Promise<number> {

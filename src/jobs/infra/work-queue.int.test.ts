@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import { eventually } from '../../../tests/support/eventually.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import { sleep, systemClock } from '../../kernel/clock.ts';
+import { createSoloGate } from '../../kernel/solo-gate.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notRetryable, retryAfter, snooze } from '../domain/handler-signals.ts';
 import { defaultSettings, type QueueSettings } from '../domain/queue-settings.ts';
@@ -42,11 +43,22 @@ async function startWorker(
     {
       store,
       clock: systemClock,
+      solo: createSoloGate(),
+      isLimited: () => false,
       waitForWork: (_queue, ms, signal) => sleep(Math.min(ms, 20), signal),
       onEnd: () => {},
       onError: (what, error) => assert.fail(`${what}: ${String(error)}`),
     },
-    { queue, handler, concurrency: 4, prefetch: 4, timeoutMs: 5000, leaseMs: 30_000, pollMs: 20, ...more },
+    {
+      queue,
+      handler,
+      concurrency: 4,
+      maxPrefetch: 4,
+      timeoutMs: () => 5000,
+      leaseMs: 30_000,
+      pollMs: 20,
+      ...more,
+    },
   );
   await runner.start();
   t.after(() => runner.stop(AbortSignal.timeout(100)));
@@ -133,10 +145,10 @@ test('a handler that hangs is told to stop at its timeout, and the job has faile
           reject(new Error('stopped'));
         });
       }),
-    { timeoutMs: 50 },
+    { timeoutMs: () => 50 },
   );
   const { jobId } = await enqueue();
-  assert.match(String(await aborted.promise), /did not end within 50 ms/);
+  assert.match(String(await aborted.promise), /no end within 50 ms/);
   assert.match((await jobBecomes(jobId, 'dead_letter')).error_message ?? '', /^timeout: no end within 50 ms/);
 });
 
@@ -151,7 +163,7 @@ test('many jobs run at once, but never more than so many', async (t) => {
       await sleep(2);
       running -= 1;
     },
-    { concurrency: 8, prefetch: 16 },
+    { concurrency: 8, maxPrefetch: 16 },
   );
   await Promise.all(Array.from({ length: 200 }, (_, n) => enqueue({ n })));
   await eventually(async () => {
@@ -205,7 +217,7 @@ test('a stop lets the running ones end and gives the others back', async (t) => 
       started += 1;
       await goOn.promise;
     },
-    { concurrency: 2, prefetch: 6 },
+    { concurrency: 2, maxPrefetch: 6 },
   );
   await Promise.all(Array.from({ length: 8 }, () => enqueue()));
   await eventually(() => assert.equal(started, 2));

@@ -33,7 +33,14 @@ export type ClaimOptions = Readonly<{
   leaseMs: number;
   /** `alone`: one that took its worker down and has one attempt left. */
   lane: 'together' | 'alone';
+  /** Nothing before this is looked at. */
+  after: LowWater | null;
 }>;
+
+/** A place in a queue: where a claim stopped. */
+export type LowWater = Readonly<{ sortAt: string; jobId: string }>;
+
+export type Claimed = Readonly<{ jobs: readonly ClaimedJob[]; last: LowWater | null }>;
 
 /** How a claimed job is written down. `isBusy`: whoever does the work has no time; it waits for its backoff at least. */
 export type JobEnd = Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; startedAt: Date | null }> &
@@ -48,7 +55,9 @@ export type SettledJob = Readonly<{ jobId: string; status: Status | null }>;
 
 export type JobStore = Readonly<{
   enqueue(job: NewJob): Promise<EnqueuedJob>;
-  claim(options: ClaimOptions): Promise<readonly ClaimedJob[]>;
+  claim(options: ClaimOptions): Promise<Claimed>;
+  /** Whether a job of the queue is due that is to run alone. */
+  hasAlone(queue: string): Promise<boolean>;
   /** Ends attempts of one queue. */
   settle(queue: string, ends: readonly JobEnd[]): Promise<readonly SettledJob[]>;
   /** Prolongs leases; the jobs that are still held come back. */
@@ -56,6 +65,10 @@ export type JobStore = Readonly<{
     jobs: readonly Pick<ClaimedJob, 'jobId' | 'lease'>[],
     leaseMs: number,
   ): Promise<Readonly<{ jobIds: readonly string[]; endsAtMs: number }>>;
+  /** Keeps a word, as JSON text, on how far jobs are that are still held. */
+  saveProgress(
+    said: readonly Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; progress: string }>[],
+  ): Promise<void>;
   /** Ends attempts whose lease is over; how many. */
   reap(): Promise<number>;
 }>;

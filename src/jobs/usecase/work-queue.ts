@@ -1,8 +1,10 @@
 import { onceAborted, sleep, type Clock } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import type { Service } from '../../kernel/service.ts';
-import { readSignal } from '../domain/handler-signals.ts';
+import type { SoloGate } from '../../kernel/solo-gate.ts';
+import { averageOf, createClaimer, prefetchOf } from './claim-ahead.ts';
+import { createEndQueue } from './end-queue.ts';
+import { endOf, endOfError } from './handler-end.ts';
 import { createJobRun, type JobContext, type JobRun } from './job-run.ts';
 import type { ClaimedJob, JobEnd, JobStore } from './ports.ts';
 
@@ -13,9 +15,9 @@ export type QueueWorkerOptions = Readonly<{
   handler: Handler;
   /** How many handlers run at once. */
   concurrency: number;
-  /** How many more are claimed, so that a handler that ends finds the next job here. */
-  prefetch: number;
-  timeoutMs: number;
+  /** How many jobs at most are claimed beyond those that run; none of a queue that is limited over all processes. */
+  maxPrefetch: number;
+  timeoutMs: () => number;
   leaseMs: number;
   pollMs: number;
 }>;
@@ -23,6 +25,9 @@ export type QueueWorkerOptions = Readonly<{
 export type QueueWorkerDeps = Readonly<{
   store: JobStore;
   clock: Clock;
+  /** Of all queues of the process: what has to run alone waits for all of them. */
+  solo: SoloGate;
+  isLimited: (queue: string) => boolean;
   waitForWork: (queue: string, ms: number, signal: AbortSignal) => Promise<void>;
   onEnd: (end: JobEnd, status: string | null) => void;
   onError: (what: string, error: unknown) => void;
@@ -30,13 +35,17 @@ export type QueueWorkerDeps = Readonly<{
 
 export type QueueWorker = Service &
   Readonly<{
+    /** How many handlers run. */
+    running(): number;
     /** Handlers that were told to stop and did not. At `concurrency` of them nothing more is claimed. */
     zombies(): number;
+    /** Jobs of the queue were cancelled: looks at once whether some of ours are among them. */
+    checkLeases(): void;
   }>;
 
-const settleBatch = 500;
-const settlesAtOnce = 2;
 const checkEveryMs = 100;
+const saveProgressEveryMs = 1000;
+const lookAloneEveryMs = 1000;
 /** How long a handler that was told to stop keeps its slot. */
 const graceMs = 5000;
 const retryAfterErrorMs = 500;
@@ -45,69 +54,55 @@ const retryAfterErrorMs = 500;
  * Runs the jobs of one queue: claims in batches what there is room for, hands each to the handler, and settles in
  * batches what has ended, all at the same time. Leases are renewed while jobs run or wait here; a job whose lease is
  * lost is told to stop, and what it comes to is dropped. A handler that outstays its timeout has failed, whatever it
- * does later.
+ * does later. A job that took its worker down before and has one attempt left is claimed when nothing else of the
+ * process is, and has it for itself.
  */
 export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOptions): QueueWorker {
-  const { store, clock } = deps;
-  const { queue, concurrency } = options;
+  const { store, clock, solo } = deps;
+  const { queue, concurrency, leaseMs, pollMs } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const waiting: ClaimedJob[] = [];
+  const claimer = createClaimer(store, clock);
+  let waiting: ClaimedJob[] = [];
   const running = new Map<string, JobRun>();
-  const ended: JobEnd[] = [];
   let zombies = 0;
-  let settling = 0;
+  let averageMs: number | null = null;
+  let isLeaseCheckDue = false;
+  let saveProgressAtMs = 0;
+  let lookAloneAtMs = 0;
   let loops: Promise<unknown> = Promise.resolve();
   let onChange = (): void => {};
+  let wakeAt = -1;
 
-  const change = (ms: number): Promise<void> =>
+  const ends = createEndQueue({
+    store,
+    queue,
+    onEnd: deps.onEnd,
+    onError: (error) => deps.onError('settling', error),
+    onChange: () => onChange(),
+  });
+
+  /** Resolves when so few are left here, when something else has changed, or after the time. */
+  const change = (few: number, ms: number): Promise<void> =>
     new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         onChange = () => {};
+        wakeAt = -1;
         resolve();
       };
       const timer = setTimeout(done, ms);
       onChange = done;
+      wakeAt = few;
     });
-
-  const settleSome = async (): Promise<void> => {
-    settling += 1;
-    while (ended.length > 0) {
-      const batch = ended.splice(0, settleBatch);
-      try {
-        const settled = await store.settle(queue, batch);
-        const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
-        for (const end of batch) deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
-      } catch (error) {
-        // Their leases run out, and the reaper ends them.
-        deps.onError('settling', error);
-      }
-    }
-    settling -= 1;
-    onChange();
-  };
-
-  const hasUnsettled = (): boolean => settling > 0 || ended.length > 0;
-
-  const end = (one: JobEnd): void => {
-    ended.push(one);
-    if (settling === 0) {
-      settling += 1;
-      setImmediate(() => {
-        settling -= 1;
-        void settleSome();
-      });
-    } else if (settling < settlesAtOnce && ended.length >= settleBatch) void settleSome();
-  };
 
   const leaveSlot = (run: JobRun): void => {
     running.delete(run.job.jobId);
     startNext();
-    onChange();
+    if (waiting.length + running.size <= wakeAt) onChange();
   };
 
-  const work = async (run: JobRun): Promise<JobEnd> => {
+  const handle = async (run: JobRun): Promise<JobEnd> => {
     try {
       return endOf(run, await options.handler(run.job, run.context));
     } catch (error) {
@@ -116,40 +111,46 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   };
 
   const start = async (job: ClaimedJob): Promise<void> => {
-    const run = createJobRun(job, clock);
+    const run = createJobRun(job, { clock, renewNow: (one) => renew([one.job]) });
     running.set(job.jobId, run);
-    const outcome = await work(run);
+    const end = await handle(run);
+    averageMs = averageOf(averageMs, clock.monotonicMs() - run.startedAtMs);
     if (run.isZombie()) {
       zombies -= 1;
       return onChange();
     }
-    if (!run.isGivenUp()) end(outcome);
+    if (run.givenUpAtMs() === null) ends.add(end);
     leaveSlot(run);
   };
 
   function startNext(): void {
-    while (waiting.length > 0 && running.size < concurrency && !signal.aborted) {
-      const job = waiting.shift();
-      if (job !== undefined) void start(job);
+    let next = 0;
+    for (; next < waiting.length && running.size < concurrency && !signal.aborted; next += 1) {
+      const job = waiting[next];
+      // One whose lease is over may be somebody else's by now; the reaper ends the attempt.
+      if (job !== undefined && remainingMs(job.lease, clock) > 0) void start(job);
     }
+    if (next > 0) waiting = waiting.slice(next);
   }
+
+  const timeOut = (run: JobRun, timeoutMs: number): void => {
+    const error = `timeout: no end within ${timeoutMs} ms`;
+    run.giveUp(new Error(error));
+    const { job, startedAt } = run;
+    ends.add({ job, startedAt, end: 'failed', error, isRetryable: true, retryAfterMs: null });
+  };
 
   /** Ends what has outstayed its time; frees the slot of what does not stop when it is told to. */
   const checkTimes = (): void => {
     const now = clock.monotonicMs();
+    const timeoutMs = options.timeoutMs();
     for (const run of running.values()) {
-      if (!run.isGivenUp() && now - run.startedAtMs > options.timeoutMs) {
-        run.giveUp(new Error(`the job did not end within ${options.timeoutMs} ms`));
-        const error = `timeout: no end within ${options.timeoutMs} ms`;
-        end({
-          job: run.job,
-          startedAt: run.startedAt,
-          end: 'failed',
-          error,
-          isRetryable: true,
-          retryAfterMs: null,
-        });
-      } else if (run.isGivenUp() && now - run.startedAtMs > options.timeoutMs + graceMs) {
+      const givenUpAtMs = run.givenUpAtMs();
+      if (givenUpAtMs === null) {
+        if (now - run.startedAtMs > timeoutMs) timeOut(run, timeoutMs);
+        else if (remainingMs(run.job.lease, clock) <= 0)
+          run.giveUp(new Error('the lease of the job is over: it could not be renewed in time'));
+      } else if (now - givenUpAtMs > graceMs) {
         run.becomeZombie();
         zombies += 1;
         leaveSlot(run);
@@ -157,95 +158,142 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     }
   };
 
-  const renewLeases = async (): Promise<void> => {
-    const held = [
-      ...waiting,
-      ...[...running.values()].filter((run) => !run.isGivenUp()).map(({ job }) => job),
-    ];
-    const dueMs = (options.leaseMs * 2) / 3;
-    const due = held.filter(({ lease }) => remainingMs(lease, clock) < dueMs);
-    if (due.length === 0) return;
-    const { jobIds, endsAtMs } = await store.renew(due, options.leaseMs);
+  const heldRuns = (): readonly JobRun[] => [...running.values()].filter((run) => run.givenUpAtMs() === null);
+
+  const renew = async (due: readonly ClaimedJob[]): Promise<void> => {
+    const { jobIds, endsAtMs } = await store.renew(due, leaseMs);
     const kept = new Set(jobIds);
-    for (const job of due) {
-      if (kept.has(job.jobId)) running.get(job.jobId)?.renew(endsAtMs);
-      else
-        running.get(job.jobId)?.giveUp(new Error('the job was taken away: cancelled, or its lease was lost'));
-    }
-    const still = waiting.filter(({ jobId }) => !due.some((job) => job.jobId === jobId) || kept.has(jobId));
-    waiting.splice(
-      0,
-      waiting.length,
-      ...still.map((job) => (kept.has(job.jobId) ? renewed(job, endsAtMs) : job)),
-    );
+    const lost = new Set(due.map(({ jobId }) => jobId).filter((jobId) => !kept.has(jobId)));
+    for (const jobId of kept) running.get(jobId)?.renew(endsAtMs);
+    for (const jobId of lost)
+      running.get(jobId)?.giveUp(new Error('the job was taken away: cancelled, or its lease was lost'));
+    waiting = waiting
+      .filter(({ jobId }) => !lost.has(jobId))
+      .map((job) => (kept.has(job.jobId) ? { ...job, lease: { ...job.lease, endsAtMs } } : job));
+  };
+
+  const renewLeases = async (): Promise<void> => {
+    const isAll = isLeaseCheckDue;
+    isLeaseCheckDue = false;
+    const held = [...waiting, ...heldRuns().map(({ job }) => job)];
+    const due = isAll ? held : held.filter(({ lease }) => remainingMs(lease, clock) < (leaseMs * 2) / 3);
+    if (due.length > 0) await renew(due);
+  };
+
+  const saveProgress = async (): Promise<void> => {
+    const now = clock.monotonicMs();
+    if (now < saveProgressAtMs) return;
+    saveProgressAtMs = now + saveProgressEveryMs;
+    const said = heldRuns().flatMap((run) => {
+      const progress = run.takeProgress();
+      return progress === null ? [] : [{ job: run.job, progress }];
+    });
+    if (said.length > 0) await store.saveProgress(said);
   };
 
   const watch = async (): Promise<void> => {
     while (!signal.aborted || running.size > 0) {
       checkTimes();
       await renewLeases().catch((error: unknown) => deps.onError('renewing leases', error));
+      await saveProgress().catch((error: unknown) => deps.onError('saving progress', error));
       await sleep(checkEveryMs);
     }
   };
 
-  const claimSome = async (): Promise<void> => {
-    const room = concurrency + options.prefetch - waiting.length - running.size;
-    if (room < Math.max(1, options.prefetch / 2) || zombies >= concurrency) return change(options.pollMs);
-    const jobs = await store.claim({ queue, limit: room, leaseMs: options.leaseMs, lane: 'together' });
-    waiting.push(...jobs);
-    startNext();
-    if (jobs.length === 0) await deps.waitForWork(queue, options.pollMs, signal);
+  const held = (): number => waiting.length + running.size;
+
+  /** A job that ends brings no other one: until there is word of new ones, or none is left here. */
+  const untilWorkOrEmpty = async (): Promise<void> => {
+    const done = new AbortController();
+    let isTime = false;
+    const word = deps.waitForWork(queue, pollMs, AbortSignal.any([done.signal, signal])).finally(() => {
+      isTime = true;
+      onChange();
+    });
+    while (!isTime && held() > 0) await change(0, checkEveryMs);
+    done.abort();
+    await word;
   };
 
-  const claimAll = async (): Promise<void> => {
+  /** Whether it found any, or has no room for any. */
+  const claimSome = async (): Promise<boolean> => {
+    const prefetch =
+      averageMs === null || deps.isLimited(queue)
+        ? 0
+        : prefetchOf({ concurrency, averageMs, most: options.maxPrefetch });
+    const most = concurrency + prefetch;
+    const enoughRoom = Math.max(1, Math.floor(prefetch / 2));
+    if (most - held() < enoughRoom || zombies >= concurrency) {
+      await change(most - enoughRoom, pollMs);
+      return true;
+    }
+    const jobs = await claimer.claim({ queue, limit: most - held(), leaseMs });
+    waiting.push(...jobs);
+    startNext();
+    if (jobs.length === 0 && held() > 0) await untilWorkOrEmpty();
+    return jobs.length > 0;
+  };
+
+  const isAloneDue = async (): Promise<boolean> => {
+    if (clock.monotonicMs() < lookAloneAtMs) return false;
+    lookAloneAtMs = clock.monotonicMs() + lookAloneEveryMs;
+    return store.hasAlone(queue);
+  };
+
+  /** Claims and runs until there is nothing, or somebody is to have the process for itself. */
+  const workTogether = async (): Promise<Readonly<{ foundAny: boolean; hasAlone: boolean }>> => {
+    let foundAny = false;
+    let hasAlone = false;
+    do {
+      foundAny = (await claimSome()) || foundAny;
+      hasAlone = await isAloneDue();
+    } while (held() > 0 && !hasAlone && !solo.isWanted() && !signal.aborted);
+    while (held() > 0 && !signal.aborted) await change(0, checkEveryMs);
+    return { foundAny, hasAlone };
+  };
+
+  const workAlone = (): Promise<void> =>
+    solo.alone(async () => {
+      const { jobs } = await store.claim({ queue, limit: 1, leaseMs, lane: 'alone', after: null });
+      waiting.push(...jobs);
+      startNext();
+      while (held() > 0 && !signal.aborted) await change(0, checkEveryMs);
+      // Where there was one there may be more.
+      lookAloneAtMs = 0;
+    });
+
+  const round = async (): Promise<void> => {
+    const { foundAny, hasAlone } = await solo.together(workTogether);
+    if (hasAlone && !signal.aborted) await workAlone();
+    else if (!foundAny && !signal.aborted) await deps.waitForWork(queue, pollMs, signal);
+  };
+
+  const workOnAll = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await claimSome();
+        await round();
       } catch (error) {
         if (!signal.aborted) deps.onError('claiming', error);
         await sleep(retryAfterErrorMs, signal);
       }
     }
     for (const job of waiting.splice(0))
-      end({ job, startedAt: null, end: 'deferred', delayMs: 0, reason: 'the worker stops' });
+      ends.add({ job, startedAt: null, end: 'deferred', delayMs: 0, reason: 'the worker stops' });
   };
 
   return {
     name: `jobs ${queue}`,
+    running: () => running.size,
     zombies: () => zombies,
+    checkLeases: () => void (isLeaseCheckDue = true),
     async start() {
-      loops = Promise.all([claimAll(), watch()]);
+      loops = Promise.all([workOnAll(), watch()]);
     },
     async stop(deadline) {
       stopping.abort();
       onChange();
       await Promise.race([loops, onceAborted(deadline)]);
-      while (hasUnsettled() && !deadline.aborted) await change(checkEveryMs);
+      while (!ends.isEmpty() && !deadline.aborted) await change(0, checkEveryMs);
     },
-  };
-}
-
-function renewed(job: ClaimedJob, endsAtMs: number): ClaimedJob {
-  return { ...job, lease: { ...job.lease, endsAtMs } };
-}
-
-function endOf({ job, startedAt }: JobRun, result: unknown): JobEnd {
-  const told = readSignal(result);
-  if (told?.signal === 'snooze')
-    return { job, startedAt, end: 'deferred', delayMs: told.delayMs, reason: 'snoozed by its handler' };
-  return { job, startedAt, end: 'completed', result: result === undefined ? null : JSON.stringify(result) };
-}
-
-function endOfError({ job, startedAt }: JobRun, error: unknown): JobEnd {
-  const told = readSignal(error);
-  if (told?.signal === 'snooze')
-    return { job, startedAt, end: 'deferred', delayMs: told.delayMs, reason: 'snoozed by its handler' };
-  return {
-    job,
-    startedAt,
-    end: 'failed',
-    error: messageOf(error),
-    isRetryable: told?.signal !== 'not_retryable',
-    retryAfterMs: told?.signal === 'retry_after' ? told.delayMs : null,
   };
 }

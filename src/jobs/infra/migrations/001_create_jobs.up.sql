@@ -53,6 +53,9 @@ CREATE TABLE jobs.job_queue (
 -- Exactly the order of the claim.
 CREATE INDEX idx_job_queue_claim
     ON jobs.job_queue (queue, sort_at, job_id) WHERE status IN ('pending', 'failed');
+-- What took its worker down, to be looked at for those that are to run alone; hardly ever any.
+CREATE INDEX idx_job_queue_lost ON jobs.job_queue (queue, sort_at, job_id)
+    WHERE lease_lost AND status IN ('pending', 'failed');
 -- For the reaper, for cancelling and for global limits; never more rows than are under way.
 CREATE INDEX idx_job_queue_running ON jobs.job_queue (queue) WHERE status = 'running';
 CREATE UNIQUE INDEX idx_job_queue_dedupe
@@ -118,10 +121,12 @@ CREATE TABLE jobs.queues (
 );
 
 -- One row per time that a schedule came, written together with its job. The first one of a schedule has no job: it
--- says from when on the schedule is known.
+-- says from when on the schedule is known. A schedule that is changed is a new one.
 CREATE TABLE jobs.cron_ticks (
     name     TEXT        NOT NULL,
     tick_at  TIMESTAMPTZ NOT NULL,
+    -- With its time zone: `0 3 * * * Europe/Berlin`.
+    schedule TEXT        NOT NULL,
     job_id   UUID,
     fired_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (name, tick_at)

@@ -1,0 +1,56 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { ClaimedJob, ClaimOptions, JobStore, LowWater } from './ports.ts';
+
+/** So much work may wait in a process while it is busy with other work. */
+const aheadMs = 100;
+
+/**
+ * How many jobs are claimed beyond those that run, so that a handler that ends finds the next one here: as many as
+ * are done in a moment. Short jobs are claimed by the hundred, and of long ones none is kept from other workers.
+ */
+export function prefetchOf(
+  worker: Readonly<{ concurrency: number; averageMs: number; most: number }>,
+): number {
+  const { concurrency, averageMs, most } = worker;
+  return Math.min(most, Math.floor((concurrency * aheadMs) / Math.max(averageMs, 0.001)));
+}
+
+const weight = 0.05;
+
+/** The average over the last jobs; the first one stands for all. */
+export function averageOf(averageMs: number | null, ms: number): number {
+  return averageMs === null ? ms : averageMs + weight * (ms - averageMs);
+}
+
+const lookBackEveryMs = 1000;
+
+export type Claimer = Readonly<{
+  claim(options: Pick<ClaimOptions, 'queue' | 'limit' | 'leaseMs'>): Promise<readonly ClaimedJob[]>;
+}>;
+
+/**
+ * While there is more than enough, the next claim begins where the last one ended: a transaction that runs long
+ * elsewhere keeps every claimed row's old index entry alive, and each claim would step over all of them. Rows that
+ * came in before the mark, those of higher priority among them, are found by looking back: once a second, and as soon
+ * as a claim is not full.
+ */
+export function createClaimer(store: Pick<JobStore, 'claim'>, clock: Clock): Claimer {
+  let after: LowWater | null = null;
+  let lookBackAtMs = 0;
+  return {
+    async claim(options) {
+      const now = clock.monotonicMs();
+      if (now >= lookBackAtMs) {
+        after = null;
+        lookBackAtMs = now + lookBackEveryMs;
+      }
+      const wasAfter: LowWater | null = after;
+      const claimed = await store.claim({ ...options, lane: 'together', after });
+      after = claimed.jobs.length === options.limit ? claimed.last : null;
+      const foundNothing = claimed.jobs.length === 0 && wasAfter !== null;
+      return foundNothing
+        ? (await store.claim({ ...options, lane: 'together', after: null })).jobs
+        : claimed.jobs;
+    },
+  };
+}

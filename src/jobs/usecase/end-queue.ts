@@ -1,0 +1,60 @@
+import type { JobEnd, JobStore } from './ports.ts';
+
+/**
+ * Writes down how attempts ended, many at a time: while one batch is on its way to the database the next one gathers,
+ * and where more than a batch has gathered a second one goes beside it.
+ */
+export type EndQueue = Readonly<{
+  add(end: JobEnd): void;
+  isEmpty(): boolean;
+}>;
+
+export type EndQueueDeps = Readonly<{
+  store: Pick<JobStore, 'settle'>;
+  queue: string;
+  onEnd: (end: JobEnd, status: string | null) => void;
+  onError: (error: unknown) => void;
+  /** A batch has been written down. */
+  onChange: () => void;
+}>;
+
+const batchSize = 500;
+const batchesAtOnce = 2;
+
+export function createEndQueue(deps: EndQueueDeps): EndQueue {
+  const ended: JobEnd[] = [];
+  let writers = 0;
+  let isScheduled = false;
+
+  const writeBatch = async (batch: readonly JobEnd[]): Promise<void> => {
+    try {
+      const settled = await deps.store.settle(deps.queue, batch);
+      const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
+      for (const end of batch) deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
+    } catch (error) {
+      // Their leases run out, and the reaper ends them.
+      deps.onError(error);
+    }
+  };
+
+  const write = async (): Promise<void> => {
+    isScheduled = false;
+    writers += 1;
+    while (ended.length > 0) await writeBatch(ended.splice(0, batchSize));
+    writers -= 1;
+    deps.onChange();
+  };
+
+  return {
+    isEmpty: () => writers === 0 && ended.length === 0,
+    add(end) {
+      ended.push(end);
+      if (isScheduled) return;
+      const mayWrite = writers === 0 || (writers < batchesAtOnce && ended.length >= batchSize);
+      if (!mayWrite) return;
+      isScheduled = true;
+      // What ends in the same turn goes with it.
+      setImmediate(() => void write());
+    },
+  };
+}
