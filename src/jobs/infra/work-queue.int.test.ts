@@ -2,78 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { eventually } from '../../../tests/support/eventually.ts';
-import { createTestWorker } from '../../../tests/support/worker.ts';
-import { sleep, systemClock } from '../../kernel/clock.ts';
-import { createSoloGate } from '../../kernel/solo-gate.ts';
+import { startQueueWorker, type WorkerScene } from '../../../tests/support/queue-worker.ts';
+import { sleep } from '../../kernel/clock.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notRetryable, retryAfter, snooze } from '../domain/handler-signals.ts';
-import { defaultSettings, type QueueSettings } from '../domain/queue-settings.ts';
-import { createQueueWorker, type Handler, type QueueWorkerOptions } from '../usecase/work-queue.ts';
-import { createPostgresJobStore } from './postgres-job-store.ts';
+import type { Handler } from '../usecase/work-queue.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
-const settings: QueueSettings = {
-  ...defaultSettings,
-  backoff: { initialMs: 5, maxMs: 20, jitter: 0 },
-  maxDeferrals: 3,
-  keepCompleted: true,
-};
-let queues = 0;
-
-/** A queue of its own with a worker on it. */
-async function startWorker(
-  t: TestContext,
-  handler: Handler,
-  more: Partial<QueueWorkerOptions & { keepCompleted: boolean }> = {},
-) {
-  queues += 1;
-  const queue = `queue-${queues}`;
-  const worker = createTestWorker(database.db, `worker-${queues}`);
-  const store = createPostgresJobStore(database.db, worker, {
-    book: {
-      settingsOf: () => ({ ...settings, keepCompleted: more.keepCompleted ?? true }),
-      isLimited: () => false,
-    },
-    onSettleRetry: () => {},
-  });
-  const runner = createQueueWorker(
-    {
-      store,
-      clock: systemClock,
-      solo: createSoloGate(),
-      isLimited: () => false,
-      waitForWork: (_queue, ms, signal) => sleep(Math.min(ms, 20), signal),
-      onEnd: () => {},
-      onError: (what, error) => assert.fail(`${what}: ${String(error)}`),
-    },
-    {
-      queue,
-      handler,
-      concurrency: 4,
-      maxPrefetch: 4,
-      timeoutMs: () => 5000,
-      leaseMs: 30_000,
-      pollMs: 20,
-      ...more,
-    },
-  );
-  await runner.start();
-  t.after(() => runner.stop(AbortSignal.timeout(100)));
-  const enqueue = (payload: unknown = {}) =>
-    store.enqueue({
-      queue,
-      payload: JSON.stringify(payload),
-      dedupeKey: null,
-      priority: 0,
-      runAt: null,
-      maxRetries: 3,
-      trace: null,
-    });
-  return { queue, store, worker, runner, enqueue };
-}
+const startWorker = (t: TestContext, handler: Handler, more: WorkerScene = {}) =>
+  startQueueWorker(database, t, handler, more);
 
 type Row = Readonly<{
   status: string;

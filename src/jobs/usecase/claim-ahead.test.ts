@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { averageOf, createClaimer, prefetchOf } from './claim-ahead.ts';
+import type { ClaimedJob, ClaimOptions, LowWater } from './ports.ts';
+
+test('short jobs are claimed by the hundred, and of long ones none is kept from others', () => {
+  const of = (averageMs: number): number => prefetchOf({ concurrency: 10, averageMs, most: 1000 });
+  assert.equal(of(0), 1000);
+  assert.equal(of(10), 100);
+  assert.equal(of(1000), 1);
+  assert.equal(of(60_000), 0);
+});
+
+test('an average begins with the first job and follows the others slowly', () => {
+  const first = averageOf(null, 100);
+  assert.equal(first, 100);
+  const second = averageOf(first, 0);
+  assert.ok(second < 100 && second > 80);
+});
+
+function createScene(due: number[]) {
+  const asked: (LowWater | null)[] = [];
+  let nowMs = 0;
+  const claimer = createClaimer(
+    {
+      async claim({ limit, after }: ClaimOptions) {
+        asked.push(after);
+        const ids = due.filter((id) => id > Number(after?.jobId ?? 0)).slice(0, limit);
+        for (const id of ids) due.splice(due.indexOf(id), 1);
+        const last = ids.at(-1);
+        return {
+          jobs: ids.map((id) => ({ jobId: String(id) }) as ClaimedJob),
+          last: last === undefined ? null : { sortAt: '', jobId: String(last) },
+        };
+      },
+    },
+    { now: () => new Date(nowMs), monotonicMs: () => nowMs },
+  );
+  const claim = async (limit: number): Promise<readonly string[]> =>
+    (await claimer.claim({ queue: 'q', limit, leaseMs: 1 })).map(({ jobId }) => jobId);
+  return { asked, claim, pass: (ms: number) => void (nowMs += ms) };
+}
+
+test('a claim begins where the last full one ended', async () => {
+  const { asked, claim } = createScene([1, 2, 3, 4, 5]);
+  assert.deepEqual(await claim(2), ['1', '2']);
+  assert.deepEqual(await claim(2), ['3', '4']);
+  assert.deepEqual(
+    asked.map((after) => after?.jobId),
+    [undefined, '2'],
+  );
+});
+
+test('what came in before the mark is found as soon as there is nothing behind it, and after a second', async () => {
+  const due = [3, 4];
+  const { asked, claim, pass } = createScene(due);
+  await claim(2);
+  due.push(1);
+  assert.deepEqual(await claim(2), ['1']);
+  due.push(5, 6);
+  await claim(2);
+  due.push(2, 7, 8);
+  due.sort();
+  pass(1000);
+  assert.deepEqual(await claim(2), ['2', '7']);
+  assert.equal(asked.at(-1), null);
+});
