@@ -7,6 +7,7 @@ import { addDlqCommand } from './dlq/dlq.ts';
 import { addDoctorCommand } from './doctor/doctor.ts';
 import { withExamples } from './examples.ts';
 import { exitCodeOf, exitCodes, SilentFailure } from './exit-code.ts';
+import { addJobsCommand } from './jobs/jobs.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { addOutboxCommand } from './outbox/outbox.ts';
 import { escapeText } from './output/escape-text.ts';
@@ -54,6 +55,7 @@ export function createProgram(terminal: Terminal): Command {
     'redrive serve --config config.yaml',
     'redrive dlq list --status DEAD',
     'redrive outbox list --needs-person',
+    'redrive jobs dead',
   );
   program.addHelpText(
     'after',
@@ -65,6 +67,7 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Work with it:');
   addDlqCommand(program, terminal);
   addOutboxCommand(program, terminal);
+  addJobsCommand(program, terminal);
   program.commandsGroup('Look after it:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);

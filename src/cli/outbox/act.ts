@@ -5,7 +5,7 @@ import { escapeText } from '../output/escape-text.ts';
 import type { Terminal } from '../terminal.ts';
 import { created, sayReplayed, type Added } from './add.ts';
 import { statusOf, toneOf, type Order } from './order.ts';
-import { openOutboxSession } from './outbox-session.ts';
+import { openApiSession } from '../api/api-session.ts';
 import { bodyWith, keyHeader, readRequest, withRequestOptions, type RequestArgs } from './request-input.ts';
 
 type ActionArgs = ApiArgs & Readonly<{ reason?: string; effectChecked?: boolean }>;
@@ -31,7 +31,7 @@ export function addActionCommands(outbox: Command, terminal: Terminal): void {
       withActionOptions(outbox.command(name).description(description)),
       `redrive outbox ${name} 1042 --reason ${reason}`,
     ).action(async (id: string, args: ActionArgs) => {
-      const session = openOutboxSession(terminal, args);
+      const session = openApiSession(terminal, args, 'outbox');
       const { print } = session;
       const path = ['orders', id, name];
       const answer = await session.call<Order>({ method: 'POST', path, body: decisionOf(args) });
@@ -46,7 +46,7 @@ async function supersede(terminal: Terminal, id: string, args: ActionArgs & Requ
   const headers = keyHeader(args.key);
   const request = await readRequest(terminal, args);
   const fields = { idempotency_key: args.key, ...decisionOf(args), trace_id: args.traceId };
-  const session = openOutboxSession(terminal, args);
+  const session = openApiSession(terminal, args, 'outbox');
   const { print } = session;
   const answer = await session.call<Added>({
     method: 'POST',

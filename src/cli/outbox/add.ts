@@ -5,7 +5,7 @@ import { escapeText } from '../output/escape-text.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Terminal } from '../terminal.ts';
 import { toneOf } from './order.ts';
-import { openOutboxSession } from './outbox-session.ts';
+import { openApiSession } from '../api/api-session.ts';
 import { bodyWith, keyHeader, readRequest, withRequestOptions, type RequestArgs } from './request-input.ts';
 
 type AddArgs = ApiArgs & RequestArgs & Readonly<{ destination?: string; orderingKey?: string }>;
@@ -30,7 +30,7 @@ async function addOrder(terminal: Terminal, args: AddArgs): Promise<void> {
   const headers = keyHeader(key);
   const request = await readRequest(terminal, args);
   const fields = { destination, idempotency_key: key, ordering_key: orderingKey, trace_id: traceId };
-  const session = openOutboxSession(terminal, args);
+  const session = openApiSession(terminal, args, 'outbox');
   const { print } = session;
   const answer = await session.call<Added>({
     method: 'POST',

@@ -4,7 +4,7 @@ import { withExamples } from '../examples.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
-import { openOutboxSession } from './outbox-session.ts';
+import { openApiSession } from '../api/api-session.ts';
 
 type Destination = Readonly<{
   name: string;
@@ -31,7 +31,7 @@ export function addDestinationsCommand(outbox: Command, terminal: Terminal): voi
     ),
     'redrive outbox destinations',
   ).action(async (args: ApiArgs) => {
-    const session = openOutboxSession(terminal, args);
+    const session = openApiSession(terminal, args, 'outbox');
     const { print } = session;
     session.show(await session.call<Destinations>({ path: ['destinations'] }), ({ destinations }) =>
       destinations.length === 0

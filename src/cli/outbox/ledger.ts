@@ -3,9 +3,9 @@ import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
 import { withExamples } from '../examples.ts';
 import type { Tone } from '../output/printer.ts';
 import type { Terminal } from '../terminal.ts';
-import { instantFact, showFacts, showTitle, type Fact } from './facts.ts';
+import { instantFact, showFacts, showTitle, type Fact } from '../output/facts.ts';
 import { statusOf, type Attempt, type Order } from './order.ts';
-import { openOutboxSession, type OutboxSession } from './outbox-session.ts';
+import { openApiSession, type ApiSession } from '../api/api-session.ts';
 import { showAttempts } from './show.ts';
 
 /** One use of a key: it is free again when its use has been archived. */
@@ -35,7 +35,7 @@ export function addLedgerCommand(outbox: Command, terminal: Terminal): void {
     ).argument('<key>', 'the idempotency key'),
     'redrive outbox ledger order-2026-000117',
   ).action(async (key: string, args: ApiArgs) => {
-    const session = openOutboxSession(terminal, args);
+    const session = openApiSession(terminal, args, 'outbox');
     session.show(await session.call<Proof>({ path: ['ledger', key] }), (proof) => {
       showUse(session, proof);
       for (const use of proof.earlier_uses) {
@@ -46,7 +46,7 @@ export function addLedgerCommand(outbox: Command, terminal: Terminal): void {
   });
 }
 
-function showUse({ print, now }: OutboxSession, use: Use): void {
+function showUse({ print, now }: ApiSession, use: Use): void {
   showFacts(print, factsOf(use, now));
   showAttempts(print, use.attempts);
 }

@@ -126,7 +126,7 @@ test('add says that an order was placed before, and as JSON only what came', asy
 
 const key = ['--key', 'order-0001'];
 const wrong: readonly (readonly [what: string, args: readonly string[], error: RegExp])[] = [
-  ['no request', ['add', ...key], /what to send: give --request or --request-file/],
+  ['no request', ['add', ...key], /the request is missing: give --request or --request-file/],
   ['two requests', ['add', ...key, '--request', '{}', '--request-file', '-'], /cannot be used with/],
   ['no key', ['add', '--request', '{}'], /required option '--key <key>' not specified/],
   ['no JSON', ['add', ...key, '--request', '{a:1}'], /the request is not JSON: /],

@@ -1,9 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
-import { messageOf } from '../../kernel/errors.ts';
 import { UsageError } from '../exit-code.ts';
-import { escapeText } from '../output/escape-text.ts';
+import { parseJson, readText } from '../json-input.ts';
 import type { Terminal } from '../terminal.ts';
 
 export type RequestArgs = Readonly<{ key: string; request?: string; requestFile?: string; traceId?: string }>;
@@ -22,13 +19,13 @@ export function withRequestOptions(command: Command): Command {
  * sees a name that stands twice.
  */
 export async function readRequest(terminal: Terminal, args: RequestArgs): Promise<string> {
-  const text = args.request ?? (await readRequestFile(terminal, args.requestFile));
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`the request is not JSON: ${escapeText(messageOf(error))}`);
-  }
+  const text = await readText(terminal, {
+    text: args.request,
+    file: args.requestFile,
+    what: 'the request',
+    options: '--request or --request-file',
+  });
+  const value = parseJson(text, 'the request');
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new UsageError('the request is not a JSON object');
   return text;
@@ -47,17 +44,4 @@ export function keyHeader(key: string): Readonly<Record<string, string>> {
   if (!/^[!-~]+$/.test(key))
     throw new UsageError('--key travels in an HTTP header: it may hold only visible ASCII characters');
   return { 'idempotency-key': key };
-}
-
-async function readRequestFile({ stdin }: Terminal, file: string | undefined): Promise<string> {
-  if (file === undefined) throw new UsageError('what to send: give --request or --request-file');
-  const name = file === '-' ? 'standard input' : escapeText(file);
-  const bytes = await (file === '-' ? buffer(stdin) : readFile(file)).catch((error: unknown) => {
-    throw new UsageError(`${name} cannot be read: ${escapeText(messageOf(error))}`);
-  });
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new UsageError(`${name} is not UTF-8`);
-  }
 }

@@ -4,9 +4,9 @@ import { withExamples } from '../examples.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Column } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
-import { instantFact, showFacts, showJson, showTitle, type Fact } from './facts.ts';
+import { instantFact, showFacts, showJson, showTitle, type Fact } from '../output/facts.ts';
 import { statusOf, toneOf, type Attempt, type AuditEntry, type Order } from './order.ts';
-import { openOutboxSession } from './outbox-session.ts';
+import { openApiSession } from '../api/api-session.ts';
 
 type OrderWithHistory = Order & Readonly<{ attempts: readonly Attempt[]; audit: readonly AuditEntry[] }>;
 
@@ -17,7 +17,7 @@ export function addShowCommand(outbox: Command, terminal: Terminal): void {
     ).argument('<id>', "the order's id"),
     'redrive outbox show 1042',
   ).action(async (id: string, args: ApiArgs) => {
-    const session = openOutboxSession(terminal, args);
+    const session = openApiSession(terminal, args, 'outbox');
     const { print, now } = session;
     session.show(await session.call<OrderWithHistory>({ path: ['orders', id] }), (order) => {
       showFacts(print, factsOf(order, now));

@@ -1,6 +1,6 @@
-import { escapeText } from '../output/escape-text.ts';
-import { formatAge } from '../output/format-age.ts';
-import type { Printer, Tone } from '../output/printer.ts';
+import { escapeText } from './escape-text.ts';
+import { formatAge } from './format-age.ts';
+import type { Printer, Tone } from './printer.ts';
 
 /** One line of what is known about a thing; null where there is nothing to say. */
 export type Fact = readonly [name: string, value: string | null, tone?: Tone];

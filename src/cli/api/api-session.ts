@@ -1,10 +1,10 @@
-import type { ApiAnswer, ApiCall } from '../api/api-client.ts';
-import { apiClientFor, type ApiArgs } from '../api/api-options.ts';
+import type { ApiAnswer, ApiCall } from './api-client.ts';
+import { apiClientFor, type ApiArgs } from './api-options.ts';
 import { createPrinter, type Printer } from '../output/printer.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** What a command on orders works with. */
-export type OutboxSession = Readonly<{
+/** What a command on the things of one slice works with. */
+export type ApiSession = Readonly<{
   call<T>(call: ApiCall): Promise<ApiAnswer<T>>;
   /** The answer as it came with `--json`, else as `write` writes it. */
   show<T>(answer: ApiAnswer<T>, write: (value: T) => void): void;
@@ -12,8 +12,8 @@ export type OutboxSession = Readonly<{
   now: Date;
 }>;
 
-export function openOutboxSession(terminal: Terminal, args: ApiArgs): OutboxSession {
-  const { call } = apiClientFor(terminal, args, ['api', 'v1', 'outbox']);
+export function openApiSession(terminal: Terminal, args: ApiArgs, slice: 'outbox' | 'jobs'): ApiSession {
+  const { call } = apiClientFor(terminal, args, ['api', 'v1', slice]);
   const print = createPrinter(terminal);
   return {
     call,

@@ -1,0 +1,44 @@
+import type { Tone } from '../output/printer.ts';
+
+/** A job as the API tells of it. */
+export type Job = Readonly<{
+  job_id: string;
+  queue: string;
+  payload: unknown;
+  status: string;
+  retry_count: number;
+  max_retries: number;
+  error_message: string | null;
+  result: unknown;
+  dedupe_key: string | null;
+  priority: number;
+  run_at: string | null;
+  created_at: string | null;
+  started_at: string | null;
+  completed_at: string | null;
+  resolution: string | null;
+  needs_person: boolean;
+  deferrals: number;
+  progress: unknown;
+  trace: string | null;
+  lease: Readonly<{ owner: string | null; until: string | null; epoch: number }> | null;
+}>;
+
+export const statuses = ['pending', 'running', 'completed', 'failed', 'dead_letter'] as const;
+
+const tones: Readonly<Record<string, Tone>> = {
+  pending: 'strong',
+  running: 'strong',
+  completed: 'good',
+  failed: 'doubtful',
+  dead_letter: 'bad',
+};
+
+export function toneOf(status: string): Tone {
+  return tones[status] ?? 'strong';
+}
+
+/** `dead_letter (discarded)`: what a person has decided stands beside the status. */
+export function statusOf({ status, resolution }: Pick<Job, 'status' | 'resolution'>): string {
+  return resolution === null ? status : `${status} (${resolution})`;
+}
