@@ -120,6 +120,8 @@ export type SettleOptions = Readonly<{
   also?: Sql;
   /** Whether the mark of a lost worker stays: no, unless the work was given back unstarted. */
   keepsLeaseLost?: Sql;
+  /** Whether the lease stays: no, unless the work goes on. */
+  keepsLease?: Sql;
 }>;
 
 /** Rows of one claim. */
@@ -152,11 +154,18 @@ export async function settle<Row>(
       ? sql`DELETE FROM ${table} t USING ${options.held} ${matches}`
       : sql`
       UPDATE ${table} t
-      SET ${options.set}, lease_owner = NULL, lease_until = NULL,
+      SET ${options.set}, ${leaseAfter(options.keepsLease)},
           lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
       FROM ${options.held} ${matches}`;
   const statement = sql`WITH settled AS (${change})${options.also ?? sql``} SELECT * FROM settled`;
   return withSpan(tracer, 'settle', { slice, items: options.count }, () => db.query<Row>(statement));
+}
+
+function leaseAfter(keepsLease: Sql | undefined): Sql {
+  if (keepsLease === undefined) return sql`lease_owner = NULL, lease_until = NULL`;
+  return sql`
+          lease_owner = CASE WHEN ${keepsLease} THEN t.lease_owner END,
+          lease_until = CASE WHEN ${keepsLease} THEN t.lease_until END`;
 }
 
 /** Prolongs leases; the keys that are still held come back, the others are lost and must be let go. */

@@ -21,7 +21,7 @@ export type Step = Readonly<{
   /** Of one call, the undo's too. */
   timeoutMs: number;
   retry: RetryPolicy;
-  /** What is sent; null sends the saga's payload. */
+  /** What is sent, its references in their one spelling (template.ts); null sends the saga's payload. */
   input: Mapping | null;
   /** What the undo sends; null sends the saga's payload. */
   undoInput: Mapping | null;
@@ -50,3 +50,6 @@ export type Mapping =
   | null
   | readonly Mapping[]
   | Readonly<{ [key: string]: Mapping }>;
+
+/** What is wrong with a definition; `step` is its name, or `#2` where it has none, and null for the whole. */
+export type Flaw = Readonly<{ step: string | null; field: string; message: string }>;

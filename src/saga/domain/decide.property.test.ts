@@ -1,0 +1,60 @@
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { Simulation, type Scenario } from './saga-simulation.test.ts';
+import type { Step, Undo, Workflow } from './workflow.ts';
+
+const undos = fc.constantFrom<Undo>(
+  { kind: 'call', method: 'Some.Undo' },
+  { kind: 'call', method: 'Some.Undo' },
+  { kind: 'none' },
+  { kind: 'absent' },
+);
+
+const rawSteps = fc.array(
+  fc.record({
+    undo: undos,
+    service: fc.constantFrom('inventory', 'billing', 'shipping'),
+    maxAttempts: fc.integer({ min: 1, max: 4 }),
+    backoff: fc.constantFrom('exponential' as const, 'fixed' as const),
+    needsFirst: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 6 },
+);
+
+const workflows: fc.Arbitrary<Workflow> = fc
+  .record({
+    raw: rawSteps,
+    pivot: fc.option(fc.nat(5), { nil: 99 }),
+    deadlineMs: fc.option(fc.constantFrom(2000, 120_000, 1_800_000)),
+  })
+  .map(({ raw, pivot, deadlineMs }) => ({
+    name: 'any',
+    deadlineMs,
+    steps: raw.map(({ undo, service, maxAttempts, backoff, needsFirst }, index): Step => {
+      const isBehind = index >= pivot;
+      return {
+        name: `s${index}`,
+        service,
+        method: 'Some.Do',
+        undo: isBehind && (undo.kind === 'call' || index === pivot) ? { kind: 'absent' } : undo,
+        isPivot: index === pivot,
+        timeoutMs: 30_000,
+        retry: { maxAttempts, backoff, initialIntervalMs: 1000 },
+        input: needsFirst && index > 0 ? { id: '${steps.s0.id}' } : null,
+        undoInput: null,
+      };
+    }),
+  }));
+
+const scenarios: fc.Arbitrary<Scenario> = fc.record({
+  workflow: workflows,
+  fragile: fc.subarray(['billing', 'shipping']).map((names) => new Set(names)),
+  choices: fc.array(fc.nat(5039), { maxLength: 250, size: 'max' }),
+});
+
+test('whatever happens, every invariant holds after every settle, and the saga ends all done or all undone', () => {
+  fc.assert(
+    fc.property(scenarios, (scenario) => new Simulation(scenario).run()),
+    { numRuns: Number(process.env['RUNS'] ?? 1500) },
+  );
+});

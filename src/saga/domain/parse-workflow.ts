@@ -1,0 +1,193 @@
+import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
+import { checkSteps } from './check-steps.ts';
+import { normalizeMapping } from './mapping.ts';
+import { parseMethod, printMethod, type ServiceType } from './method.ts';
+import {
+  didYouMean,
+  fieldAt,
+  isMap,
+  kindOf,
+  readDuration,
+  readFields,
+  readFlag,
+  readName,
+  readNumber,
+  readStepName,
+  readWord,
+  shorten,
+  type Report,
+} from './read-fields.ts';
+import type { Flaw, Mapping, RetryPolicy, Step, Undo, Workflow } from './workflow.ts';
+
+/** The configured services by name. */
+export type KnownServices = ReadonlyMap<string, KnownService>;
+
+export type KnownService = Readonly<{
+  type: ServiceType;
+  /** False: it must not be called again after a call whose end nobody knows. */
+  isIdempotent: boolean;
+}>;
+
+export type ParsedWorkflow =
+  | Readonly<{ ok: true; workflow: Workflow }>
+  | Readonly<{ ok: false; flaws: readonly Flaw[] }>;
+
+const MAX_STEPS = 200;
+/** One mistake is often made in every step. */
+const MAX_FLAWS = 100;
+
+/**
+ * A definition, as YAML or JSON has it, with every default filled in and every reference in its one spelling.
+ * Everything that is wrong is told at once. Without `services`, as in a program that does not run them, any service
+ * is taken and the form of a method says of which type it is.
+ */
+export function parseWorkflow(data: unknown, services: KnownServices | null): ParsedWorkflow {
+  const flaws: Flaw[] = [];
+  const reportAbout =
+    (step: string | null): Report =>
+    (field, message) =>
+      void flaws.push({ step, field, message });
+  const report = reportAbout(null);
+  const unsafe = findUnsafeInput(data, 'workflow');
+  if (unsafe !== null)
+    return { ok: false, flaws: [{ step: null, field: unsafe.field, message: unsafe.message }] };
+
+  const fields = readFields(data, ['name', 'deadline', 'steps'], report);
+  const name = readName(fields['name'], 'name', report);
+  const deadlineMs = readDuration(fields['deadline'], 'deadline', report);
+  const steps = readList(fields['steps'], report).map((each, index) =>
+    readStep(each, services, reportAbout(labelOf(each, index))),
+  );
+  flaws.push(...checkSteps(steps));
+  if (flaws.length > 0) return { ok: false, flaws: flaws.slice(0, MAX_FLAWS) };
+  return { ok: true, workflow: { name, deadlineMs, steps } };
+}
+
+function readList(value: unknown, report: Report): readonly unknown[] {
+  if (value === undefined || (Array.isArray(value) && value.length === 0))
+    report('steps', 'must have at least one step');
+  else if (!Array.isArray(value)) report('steps', `must be a list of steps, not ${kindOf(value)}`);
+  else if (value.length > MAX_STEPS) report('steps', `must not have more than ${MAX_STEPS} steps`);
+  else return value;
+  return [];
+}
+
+function labelOf(step: unknown, index: number): string {
+  const name = isMap(step) ? step['name'] : undefined;
+  return typeof name === 'string' && name !== '' ? shorten(name) : `#${index + 1}`;
+}
+
+const STEP_KEYS = [
+  'name',
+  'service',
+  'method',
+  'compensate',
+  'timeout_secs',
+  'retry',
+  'input',
+  'compensate_input',
+  'pivot',
+] as const;
+
+const DEFAULT_TIMEOUT_SECS = 30;
+
+/** What is wrong is reported and replaced, so that the rules between steps can be looked at all the same. */
+function readStep(value: unknown, services: KnownServices | null, report: Report): Step {
+  const fields = readFields(value, STEP_KEYS, report);
+  const service = readName(fields['service'], 'service', report);
+  const known = services?.get(service);
+  if (service !== '' && services !== null && known === undefined)
+    report('service', `there is no service ${shorten(service)}${didYouMean(service, services.keys())}`);
+  const method = readMethod(fields['method'], 'method', known?.type, report);
+  const type = known?.type ?? method.type;
+  const undo = readUndo(fields['compensate'], type, report);
+  if (fields['compensate_input'] !== undefined && undo.kind !== 'call')
+    report('compensate_input', 'has nothing that sends it: the step has no compensate');
+  const timeoutSecs = readNumber(
+    fields['timeout_secs'],
+    'timeout_secs',
+    { min: 0.001, max: 3600, fallback: DEFAULT_TIMEOUT_SECS, stepsPerUnit: 1000 },
+    report,
+  );
+  return {
+    name: readStepName(fields['name'], report),
+    service,
+    method: method.text,
+    undo,
+    isPivot: readFlag(fields['pivot'], 'pivot', report),
+    timeoutMs: Math.round(timeoutSecs * 1000),
+    retry: readRetry(fields['retry'], report),
+    input: readMapping(fields['input'], 'input', report),
+    undoInput: readMapping(fields['compensate_input'], 'compensate_input', report),
+  };
+}
+
+type ReadMethod = Readonly<{ text: string; type?: ServiceType }>;
+
+function readMethod(
+  value: unknown,
+  field: string,
+  type: ServiceType | undefined,
+  report: Report,
+): ReadMethod {
+  if (value === undefined || value === '') report(field, 'must not be empty');
+  else if (typeof value !== 'string') report(field, `must be a text, not ${kindOf(value)}`);
+  else {
+    const parsed = parseMethod(value, type);
+    if (parsed.ok) return { text: printMethod(parsed.method), type: parsed.method.type };
+    report(field, parsed.message);
+  }
+  return { text: '' };
+}
+
+function readUndo(value: unknown, type: ServiceType | undefined, report: Report): Undo {
+  if (value === undefined) return { kind: 'absent' };
+  if (value === 'none') return { kind: 'none' };
+  return { kind: 'call', method: readMethod(value, 'compensate', type, report).text };
+}
+
+function readRetry(value: unknown, report: Report): RetryPolicy {
+  const at = (key: string): string => `retry.${key}`;
+  const keys = ['max_attempts', 'backoff', 'initial_interval_ms'];
+  const fields = value === undefined ? {} : readFields(value, keys, report, 'retry');
+  return {
+    maxAttempts: readNumber(
+      fields['max_attempts'],
+      at('max_attempts'),
+      { min: 1, max: 100, fallback: 3 },
+      report,
+    ),
+    backoff: readWord(fields['backoff'], at('backoff'), ['exponential', 'fixed'], report),
+    initialIntervalMs: readNumber(
+      fields['initial_interval_ms'],
+      at('initial_interval_ms'),
+      { min: 1, max: 3_600_000, fallback: 1000 },
+      report,
+    ),
+  };
+}
+
+function readMapping(value: unknown, field: string, report: Report): Mapping | null {
+  if (value === undefined) return null;
+  const { mapping, flaws } = normalizeMapping(toMapping(value, field, report));
+  for (const { at, message } of flaws) report(at === '' ? field : `${field}.${at}`, message);
+  return flaws.length === 0 ? mapping : null;
+}
+
+/** JSON only, and no number that would be another one after it was read. */
+function toMapping(value: unknown, at: string, report: Report): Mapping {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+  if (typeof value === 'number') {
+    if (Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)) return value + 0;
+    report(at, 'must be a number that a double holds exactly, or a text');
+    return null;
+  }
+  if (Array.isArray(value))
+    return value.map((each: unknown, index) => toMapping(each, fieldAt(at, String(index)), report));
+  if (isMap(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [key, toMapping(each, fieldAt(at, shorten(key)), report)]),
+    );
+  report(at, `must be JSON, not ${kindOf(value)}`);
+  return null;
+}

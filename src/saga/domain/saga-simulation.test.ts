@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { decidePerson, type PersonAct } from './decide-person.ts';
+import {
+  decide,
+  type Call,
+  type Circumstances,
+  type EngineEvent,
+  type Published,
+  type Settlement,
+} from './decide.ts';
+import { GuardedParticipant, type Handling, type Reply } from './guarded-participant.test.ts';
+import type { Answer } from './judge-answer.ts';
+import { requestAbort } from './request-abort.ts';
+import { checkInvariants } from './saga-invariants.test.ts';
+import { isTerminal, newSaga, withKnown, type SagaState } from './saga-state.ts';
+import type { Step, Workflow } from './workflow.ts';
+
+/** One saga, the database, a worker, guarded participants, a person, and everything that can go wrong between them. */
+export type Scenario = Readonly<{
+  workflow: Workflow;
+  /** The services that must not be called twice. */
+  fragile: ReadonlySet<string>;
+  /** What happens, number by number; when they are used up, all goes well. */
+  choices: readonly number[];
+}>;
+
+const by = { actor: 'ann', reason: 'looked' };
+const MAX_CALM_TURNS = 3000;
+
+export class Simulation {
+  readonly #scenario: Scenario;
+  readonly #participants: readonly GuardedParticipant[];
+  readonly #late: Call[] = [];
+  readonly #gone = new Set<string>();
+  readonly published: Published[] = [];
+  #turn = 0;
+  #now = 0;
+  db: SagaState;
+  /** Who has the lease: what it knows, and its call in flight. */
+  #worker: { known: SagaState; flight: Call } | null = null;
+  #isLeaseLost = false;
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#participants = scenario.workflow.steps.map(() => new GuardedParticipant());
+    this.db = newSaga(0, scenario.workflow.deadlineMs);
+  }
+
+  run(): void {
+    while (this.#turn < this.#scenario.choices.length) this.#step();
+    this.#calmDown();
+    this.#checkEffects();
+  }
+
+  /** 0 once the choices are used up: the kindest of all. */
+  #pick(ways: number): number {
+    const choice = this.#scenario.choices[this.#turn] ?? 0;
+    this.#turn += 1;
+    return choice % ways;
+  }
+
+  #step(): void {
+    const way = this.#pick(16);
+    if (way < 7) this.#work();
+    else if (way === 7) this.#now += [1000, 60_000, 400_000, 3_600_000][this.#pick(4)] ?? 0;
+    else if (way === 8) this.#abort();
+    else if (way === 9) this.#crash();
+    else if (way === 10) this.#deliverLate();
+    else if (way === 11) this.#participants[this.#pick(this.#participants.length)]?.complete();
+    else if (way === 12) this.#strayAnswer();
+    else if (way === 13) this.#toggleService();
+    else this.#person();
+  }
+
+  #work(): void {
+    if (this.#worker !== null) return this.#answer(this.#worker.known, this.#worker.flight);
+    if (isTerminal(this.db.status) || this.db.stuck !== null) return;
+    const isLost = this.#isLeaseLost;
+    if (!isLost) this.#now = Math.max(this.#now, this.db.wakeAt ?? this.#now);
+    this.#isLeaseLost = false;
+    this.#settle(this.db, { kind: isLost ? 'worker_lost' : 'claimed' });
+  }
+
+  #around(): Circumstances {
+    const { fragile } = this.#scenario;
+    const serviceOf = (name: string) =>
+      this.#gone.has(name) ? undefined : { isIdempotent: !fragile.has(name) };
+    return { now: this.#now, random: () => this.#pick(10) / 10, serviceOf };
+  }
+
+  /** Decides, and decides again if the database knows more by the time of the settle. */
+  #settle(known: SagaState, event: EngineEvent): void {
+    this.#worker = null;
+    const { workflow } = this.#scenario;
+    let decision = decide(workflow, known, event, this.#around());
+    if (this.#pick(12) === 11) this.#abort();
+    while (this.#knowsMore(known)) {
+      known = withKnown(known, { abort: this.db.abort, isDeadlineOver: this.#isDeadlineOver() });
+      decision = decide(workflow, known, event, this.#around());
+    }
+    assert.equal(decision.outcome, 'settle', `${event.kind} is stale`);
+    if (this.#pick(15) === 14) {
+      this.#isLeaseLost = true;
+      return;
+    }
+    this.#commit(decision as Settlement);
+  }
+
+  #knowsMore(known: SagaState): boolean {
+    const isBound = !this.db.pivotOpened && (this.db.status === 'STARTED' || this.db.status === 'RUNNING');
+    return known.abort !== this.db.abort || (isBound && this.#isDeadlineOver() && !known.isDeadlineOver);
+  }
+
+  #isDeadlineOver(): boolean {
+    return this.db.deadlineAt !== null && this.#now >= this.db.deadlineAt;
+  }
+
+  #commit({ state, changed, added, events, next }: Settlement): void {
+    const before = this.db;
+    this.#write(state, events);
+    assert.equal(before.log.length + added.length, state.log.length);
+    assert.ok(changed.every((row) => state.log.includes(row)));
+    assert.deepEqual(next.do === 'ask_person', state.stuck !== null);
+    assert.deepEqual(next.do === 'end', isTerminal(state.status));
+    if (next.do !== 'call' && next.do !== 'poll') return;
+    // Without a free slot it stays as it is, and comes back to the same call.
+    if (this.#pick(10) === 9) return;
+    if (next.do === 'call') this.#write(next.opening.state, next.opening.events);
+    this.#worker = { known: this.db, flight: next.call };
+    if (this.#pick(15) === 14) this.#crash();
+  }
+
+  #write(after: SagaState, events: readonly Published[]): void {
+    const before = this.db;
+    assert.ok(!isTerminal(before.status), 'a write after the end');
+    this.db = after;
+    this.published.push(...events);
+    const { workflow, fragile } = this.#scenario;
+    const isIdempotent = (service: string): boolean => !fragile.has(service);
+    checkInvariants({ workflow, before, after, events, isIdempotent });
+  }
+
+  /** The worker is gone or only paused: its call may be on its way, and may arrive much later, and twice. */
+  #crash(): void {
+    if (this.#worker === null) return;
+    const { flight } = this.#worker;
+    const way = this.#pick(4);
+    if (way === 1) this.#late.push(flight);
+    if (way === 2) this.#late.push(flight, flight);
+    if (way === 3) this.#arrive(flight);
+    this.#worker = null;
+    this.#isLeaseLost = true;
+  }
+
+  #answer(known: SagaState, call: Call): void {
+    const { step, op, attempt } = call;
+    this.#now += this.#pick(3) * 500;
+    this.#settle(known, { kind: 'answered', step, op, attempt, answer: this.#send(call) });
+  }
+
+  #send(call: Call): Answer {
+    const lost: Answer = { class: 'unknown', detail: 'no answer', isTimeout: true, isUnsent: false };
+    switch (this.#pick(14)) {
+      case 7:
+        return { ...lost, detail: 'connection refused', isUnsent: true };
+      case 8:
+        return { ...lost, class: 'defect', detail: 'not mapped', isTimeout: false, isUnsent: true };
+      case 9:
+        return { ...lost, class: 'defect', detail: 'not authorized', isTimeout: false };
+      case 10:
+        this.#late.push(call);
+        return lost;
+      case 11:
+        this.#arrive(call);
+        this.#late.push(call);
+        return lost;
+      case 12:
+        return lost;
+      case 13:
+        this.#arrive(call);
+        return answerOf(this.#arrive(call));
+      default:
+        return answerOf(this.#arrive(call));
+    }
+  }
+
+  #arrive({ step, op, latestBegin }: Call): Reply {
+    const handlings: readonly Handling[] = ['do', 'do', 'do', 'refuse', 'break', 'begin'];
+    const participant = this.#participants[step] as GuardedParticipant;
+    return participant.arrive({ op, now: this.#now, latestBegin }, handlings[this.#pick(6)] ?? 'do');
+  }
+
+  #deliverLate(): void {
+    const [call] = this.#late.splice(this.#pick(this.#late.length + 1), 1);
+    if (call !== undefined) this.#arrive(call);
+  }
+
+  /** What belongs to no open row changes nothing. */
+  #strayAnswer(): void {
+    const row = this.db.log[this.#pick(this.db.log.length + 1)];
+    if (row === undefined || row.status === null) return;
+    const { step, op, attempt } = row;
+    const event: EngineEvent = { kind: 'answered', step, op, attempt, answer: answerOf('done') };
+    assert.equal(decide(this.#scenario.workflow, this.db, event, this.#around()).outcome, 'stale');
+  }
+
+  #toggleService(): void {
+    const { steps } = this.#scenario.workflow;
+    const { service } = steps[this.#pick(steps.length)] as Step;
+    if (!this.#gone.delete(service)) this.#gone.add(service);
+  }
+
+  #abort(): void {
+    const { status, pivotOpened, abort } = this.db;
+    const kind = this.#pick(2) === 0 ? 'cancel' : 'compensate';
+    const asked = requestAbort(this.db, { kind, by, at: this.#now });
+    const isOpen = (status === 'STARTED' || status === 'RUNNING') && !pivotOpened;
+    assert.equal(asked.outcome === 'stored', isOpen && abort === null);
+    assert.equal(asked.outcome === 'refused', isTerminal(status) || (status === 'RUNNING' && pivotOpened));
+    if (asked.outcome === 'stored') this.db = asked.state;
+  }
+
+  #person(): void {
+    const { stuck } = this.db;
+    const { steps } = this.#scenario.workflow;
+    if (stuck === null) return this.#tell({ kind: 'retry', step: this.#pick(steps.length), by });
+    if (this.#pick(6) === 5) return this.#tell({ kind: 'skip', step: stuck.step + 1, by });
+    const kind = (['retry', 'resolve', 'skip'] as const)[this.#pick(3)] ?? 'retry';
+    if (kind !== 'resolve') return this.#tell({ kind, step: stuck.step, by });
+    this.#resolve(stuck.step);
+  }
+
+  /** A person looks, and says what is so; what can no longer be undone a person does by hand. */
+  #resolve(step: number): void {
+    const { phase, actions } = this.#participants[step] as GuardedParticipant;
+    if (phase === 'working') return;
+    const pivot = this.#scenario.workflow.steps.findIndex(({ isPivot }) => isPivot);
+    const isBehind = pivot >= 0 && step > pivot;
+    const outcome = actions > 0 || isBehind ? 'done' : 'not_done';
+    this.#tell({ kind: 'resolve', step, by, outcome, output: { id: 1 } });
+  }
+
+  #tell(act: PersonAct): void {
+    const over = { abort: this.db.abort, isDeadlineOver: this.#isDeadlineOver() && !this.db.pivotOpened };
+    const isUndoing = this.db.status === 'COMPENSATING';
+    const known = isUndoing ? this.db : withKnown(this.db, over);
+    const answer = decidePerson(this.#scenario.workflow, known, act, this.#around());
+    if (this.db.stuck?.step !== act.step)
+      assert.ok(answer.outcome === 'refused' && answer.kind === 'conflict');
+    if (answer.outcome === 'settle') {
+      assert.ok(answer.next.do !== 'call' && answer.next.do !== 'poll');
+      return this.#commit(answer);
+    }
+    if (answer.retryAfterMs !== undefined && this.#pick(2) === 0) this.#now += answer.retryAfterMs;
+  }
+
+  /** From now on all goes well, and a person is there: so it ends. */
+  #calmDown(): void {
+    this.#gone.clear();
+    for (let turn = 0; !isTerminal(this.db.status); turn += 1) {
+      assert.ok(turn < MAX_CALM_TURNS, 'it never ends');
+      for (const participant of this.#participants) participant.complete();
+      const { stuck } = this.db;
+      if (stuck === null) this.#work();
+      else if (turn % 3 === 0) this.#tell({ kind: 'retry', step: stuck.step, by });
+      else this.#resolve(stuck.step);
+    }
+    // What is still on its way arrives after the end, in time for its own deadline or not.
+    for (const call of this.#late.splice(0)) this.#arrive(call);
+    for (const participant of this.#participants) participant.complete();
+  }
+
+  /** All done, or all undone; what a person did by hand is on nobody's books. */
+  #checkEffects(): void {
+    const { log, status } = this.db;
+    this.#participants.forEach(({ actions, undos }, step) => {
+      const rows = log.filter((row) => row.step === step);
+      const isByHand = rows.some(
+        ({ by, answer }) => by !== null && (answer === null || answer === 'done' || answer === 'not_done'),
+      );
+      if (isByHand) return;
+      if (status === 'COMPLETED') assert.deepEqual([actions, undos], [1, 0]);
+      else if (this.#scenario.workflow.steps[step]?.undo.kind === 'call') assert.equal(actions, undos);
+      else if (!rows.some(({ op }) => op === 'COMPENSATE')) assert.equal(actions, 0);
+    });
+  }
+}
+
+function answerOf(reply: Reply): Answer {
+  const answered = { detail: reply, isTimeout: false, isUnsent: false };
+  switch (reply) {
+    case 'done':
+      return { class: 'done', output: { id: 1 } };
+    case 'working':
+      return { class: 'working' };
+    case 'refused':
+      return { class: 'refused', ...answered };
+    case 'unknown':
+    case 'too_late':
+      return { class: 'unknown', ...answered };
+  }
+}

@@ -1,0 +1,2 @@
+DROP TABLE saga.workflows;
+DROP TABLE saga.workflow_definitions;

@@ -1,0 +1,26 @@
+DROP INDEX saga.idx_saga_states_needs_person;
+DROP INDEX saga.idx_saga_states_leased;
+DROP INDEX saga.idx_saga_states_wake;
+ALTER TABLE saga.saga_states
+    DROP COLUMN definition_hash,
+    DROP COLUMN step_outputs,
+    DROP COLUMN wake_at,
+    DROP COLUMN deadline_at,
+    DROP COLUMN deadline_over,
+    DROP COLUMN polls,
+    DROP COLUMN failed_polls,
+    DROP COLUMN abort_requested,
+    DROP COLUMN abort_actor,
+    DROP COLUMN abort_reason,
+    DROP COLUMN abort_at,
+    DROP COLUMN pivot_opened,
+    DROP COLUMN compensation,
+    DROP COLUMN needs_person,
+    DROP COLUMN stuck_step,
+    DROP COLUMN stuck_op,
+    DROP COLUMN stuck_reason,
+    DROP COLUMN trace,
+    DROP COLUMN lease_owner,
+    DROP COLUMN lease_until,
+    DROP COLUMN lease_epoch,
+    DROP COLUMN lease_lost;

@@ -1,0 +1,42 @@
+ALTER TABLE saga.saga_states
+    ADD COLUMN definition_hash TEXT        REFERENCES saga.workflow_definitions (hash),
+    -- What the steps that are done have answered, by their names.
+    ADD COLUMN step_outputs    JSONB       NOT NULL DEFAULT '{}',
+    -- When it is to be looked at; NULL while a worker has it, while it waits for a person, and at its end.
+    ADD COLUMN wake_at         TIMESTAMPTZ,
+    ADD COLUMN deadline_at     TIMESTAMPTZ,
+    -- Whether whoever settled last knew the deadline to be over.
+    ADD COLUMN deadline_over   BOOLEAN     NOT NULL DEFAULT false,
+    -- The open attempt was answered `working`: how often so far, and how many polls since have failed in a row.
+    ADD COLUMN polls           INT,
+    ADD COLUMN failed_polls    INT,
+    -- Set once, by a person; the settle of whoever runs the saga takes notice of it.
+    ADD COLUMN abort_requested TEXT        CHECK (abort_requested IN ('cancel', 'compensate')),
+    ADD COLUMN abort_actor     TEXT,
+    ADD COLUMN abort_reason    TEXT,
+    ADD COLUMN abort_at        TIMESTAMPTZ,
+    -- The point of no return has been passed: the first attempt of the pivot was opened.
+    ADD COLUMN pivot_opened    BOOLEAN     NOT NULL DEFAULT false,
+    ADD COLUMN compensation    TEXT        NOT NULL DEFAULT 'none'
+               CHECK (compensation IN ('none', 'running', 'done', 'stuck', 'resolved')),
+    ADD COLUMN needs_person    BOOLEAN     NOT NULL DEFAULT false,
+    ADD COLUMN stuck_step      INT,
+    ADD COLUMN stuck_op        TEXT        CHECK (stuck_op IN ('EXECUTE', 'COMPENSATE')),
+    ADD COLUMN stuck_reason    TEXT,
+    ADD COLUMN trace           TEXT,
+    ADD COLUMN lease_owner     TEXT,
+    ADD COLUMN lease_until     TIMESTAMPTZ,
+    ADD COLUMN lease_epoch     BIGINT      NOT NULL DEFAULT 0,
+    ADD COLUMN lease_lost      BOOLEAN     NOT NULL DEFAULT false,
+    ADD CHECK ((polls IS NULL) = (failed_polls IS NULL)),
+    ADD CHECK (needs_person = (stuck_step IS NOT NULL)),
+    ADD CHECK (NOT needs_person OR status IN ('RUNNING', 'COMPENSATING'));
+
+-- What was begun by the system before ours goes on only when a person has looked at it: it has no definition.
+UPDATE saga.saga_states SET wake_at = NULL WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING');
+
+-- Exactly the order of the claim.
+CREATE INDEX idx_saga_states_wake ON saga.saga_states (wake_at, id) WHERE wake_at IS NOT NULL;
+-- For whoever looks after lost workers; never more rows than are under way.
+CREATE INDEX idx_saga_states_leased ON saga.saga_states (id) WHERE lease_owner IS NOT NULL;
+CREATE INDEX idx_saga_states_needs_person ON saga.saga_states (created_at DESC, id) WHERE needs_person;

@@ -1,0 +1,1 @@
+DROP TABLE saga.saga_start_keys;

@@ -1,0 +1,1 @@
+DROP FUNCTION saga.start_saga(TEXT, JSONB, TEXT, TEXT, TEXT, TEXT);

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import {
+  done,
+  openSagaScene,
+  refused,
+  stepOf,
+  unknownEnd,
+  type SagaScene,
+} from '../../../tests/support/saga-engine.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import type { Workflow } from '../domain/workflow.ts';
+
+let at: SagaScene;
+before(async () => void (at = await openSagaScene()));
+after(() => at.drop());
+beforeEach(() => void (at.calls.length = 0));
+
+let workflows = 0;
+function workflowOf(steps: Workflow['steps'], more: Partial<Workflow> = {}): Workflow {
+  workflows += 1;
+  return { name: `order-${workflows}`, deadlineMs: null, steps, ...more };
+}
+
+const threeSteps = (): Workflow => workflowOf([stepOf('reserve'), stepOf('charge'), stepOf('ship')]);
+
+async function logOf(id: string): Promise<readonly string[]> {
+  const rows = await at.db.query<{ line: string }>(sql`
+    SELECT concat_ws(' ', action, step_name, attempt, COALESCE(status, 'open'), answer) AS line
+    FROM saga.saga_step_logs WHERE saga_id = ${id} ORDER BY started_at, step_index, attempt`);
+  return rows.map(({ line }) => line);
+}
+
+test('a saga goes through its steps, each with what the steps before have answered', async (t) => {
+  const requests: unknown[] = [];
+  const engine = at.newEngine((call) => {
+    requests.push(call.request);
+    return done({ id: `${call.stepName}-1` });
+  });
+  const workflow = workflowOf([
+    stepOf('reserve', { input: { sku: '${input.sku}' } }),
+    stepOf('charge', { input: { for: '${steps.reserve.id}' } }),
+  ]);
+  const id = await at.start(workflow);
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  const saga = await at.ends(id, 'COMPLETED');
+  assert.deepEqual(requests, [{ sku: 'shoe' }, { for: 'reserve-1' }]);
+  assert.deepEqual(
+    [saga.current_step, saga.compensation, saga.step_outputs],
+    [2, 'none', { reserve: { id: 'reserve-1' }, charge: { id: 'charge-1' } }],
+  );
+  assert.deepEqual(await logOf(id), ['EXECUTE reserve 1 SUCCESS done', 'EXECUTE charge 1 SUCCESS done']);
+});
+
+test('what was done is undone in reverse order after a refusal', async (t) => {
+  const engine = at.newEngine(({ stepName, call }) =>
+    stepName === 'ship' && call.op === 'EXECUTE' ? refused('no carrier') : undefined,
+  );
+  const id = await at.start(threeSteps());
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  const saga = await at.ends(id, 'FAILED');
+  assert.deepEqual(at.calls, ['reserve', 'charge', 'ship', 'undo charge', 'undo reserve']);
+  assert.equal(saga.compensation, 'done');
+  assert.match(saga.error_message ?? '', /ship: no carrier/);
+});
+
+test('a step of which nobody knows the end is tried again, and at last undone with the others', async (t) => {
+  const engine = at.newEngine(({ stepName, call }) =>
+    stepName === 'charge' && call.op === 'EXECUTE' ? unknownEnd() : undefined,
+  );
+  const id = await at.start(threeSteps());
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  await at.ends(id, 'FAILED');
+  assert.deepEqual(at.calls, ['reserve', 'charge', 'charge', 'charge', 'undo charge', 'undo reserve']);
+});
+
+test('a cancel that comes while a call is under way lets it end and undoes everything', async (t) => {
+  const called = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const engine = at.newEngine(async ({ stepName, call }) => {
+    if (stepName !== 'charge' || call.op !== 'EXECUTE') return done();
+    called.resolve();
+    await goOn.promise;
+    return done();
+  });
+  const id = await at.start(threeSteps());
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  await called.promise;
+  await at.db.query(sql`
+    UPDATE saga.saga_states SET abort_requested = 'cancel', abort_actor = 'ops', abort_reason = 'no', abort_at = now()
+    WHERE id = ${id}`);
+  goOn.resolve();
+  const saga = await at.ends(id, 'CANCELLED');
+  assert.deepEqual(at.calls, ['reserve', 'charge', 'undo charge', 'undo reserve']);
+  assert.match(saga.error_message ?? '', /cancelled by ops: no/);
+});
+
+test('a deadline that passes while a call is under way turns the saga round', async (t) => {
+  const engine = at.newEngine(async ({ stepName, call }) => {
+    if (stepName === 'charge' && call.op === 'EXECUTE')
+      await at.db.query(sql`UPDATE saga.saga_states SET deadline_at = now() WHERE id = ${id}`);
+    return done();
+  });
+  const workflow = { ...threeSteps(), deadlineMs: 3_600_000 };
+  const id = await at.start(workflow);
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  const saga = await at.ends(id, 'FAILED');
+  assert.deepEqual(at.calls, ['reserve', 'charge', 'undo charge', 'undo reserve']);
+  assert.equal(saga.error_message, 'the deadline is over');
+});
+
+test('whoever loses its lease settles nothing, and the next one finds what may have been called', async (t) => {
+  const called = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const paused = at.newEngine(async () => {
+    called.resolve();
+    await goOn.promise;
+    return done();
+  });
+  const id = await at.start(workflowOf([stepOf('reserve')]));
+  await paused.start();
+  await called.promise;
+  await at.db.query(sql`UPDATE saga.saga_states SET lease_until = now() WHERE id = ${id}`);
+  assert.equal(await at.store().reap(), 1);
+  void paused.stop(AbortSignal.timeout(100));
+  const rescuer = at.newEngine();
+  await rescuer.start();
+  t.after(() => rescuer.stop(AbortSignal.timeout(500)));
+  await at.ends(id, 'COMPLETED');
+  goOn.resolve();
+  assert.deepEqual(await logOf(id), ['EXECUTE reserve 1 TIMEOUT unknown', 'EXECUTE reserve 2 SUCCESS done']);
+  await at.until(id, () => paused.stale() === 1 || paused.held() === 0);
+});
+
+test('an undo that is refused waits for a person, and says where', async (t) => {
+  const engine = at.newEngine(({ stepName, call }) => {
+    if (stepName === 'ship') return refused();
+    return call.op === 'COMPENSATE' ? refused('already shipped') : undefined;
+  });
+  const id = await at.start(threeSteps());
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  const saga = await at.until(id, ({ needs_person }) => needs_person);
+  assert.deepEqual([saga.status, saga.compensation], ['COMPENSATING', 'stuck']);
+  const told = await at.db.query<{ kind: string }>(sql`
+    SELECT kind FROM platform.notify_events WHERE slice = 'saga' AND item_id = ${id}`);
+  assert.deepEqual(told, [{ kind: 'compensation_stuck' }]);
+});
+
+test('hundreds of sagas go on at once in two engines, and each step is called once', async (t) => {
+  const engines = [at.newEngine(), at.newEngine()];
+  const workflow = threeSteps();
+  const ids = await Promise.all(Array.from({ length: 200 }, () => at.start(workflow)));
+  for (const engine of engines) await engine.start();
+  t.after(() => Promise.all(engines.map((engine) => engine.stop(AbortSignal.timeout(500)))));
+  for (const id of ids) await at.ends(id, 'COMPLETED');
+  assert.equal(at.calls.length, 600);
+  assert.equal(
+    engines.reduce((sum, engine) => sum + engine.stale(), 0),
+    0,
+  );
+});

@@ -1,0 +1,130 @@
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import type { WorkTable } from '../../platform/postgres/work.ts';
+import type {
+  Abort,
+  AnswerClass,
+  Attempt,
+  Compensation,
+  LogStatus,
+  Op,
+  SagaState,
+  Status,
+} from '../domain/saga-state.ts';
+
+export const sagas: WorkTable = {
+  slice: 'saga',
+  table: sql`saga.saga_states`,
+  key: sql`id`,
+  keyArray: sql`uuid[]`,
+};
+
+/** Whoever waits for sagas to be due waits here. */
+export const sagaChannel = 'saga';
+
+export const isActive: Sql = sql`t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')`;
+
+export type SagaRow = Readonly<{
+  id: string;
+  workflow_name: string;
+  definition_hash: string;
+  current_step: number;
+  status: Status;
+  payload: unknown;
+  error_message: string | null;
+  step_outputs: Readonly<Record<string, unknown>>;
+  created_at: Date;
+  wake_at: Date | null;
+  deadline_at: Date | null;
+  deadline_over: boolean;
+  polls: number | null;
+  failed_polls: number | null;
+  pivot_opened: boolean;
+  compensation: Compensation;
+  stuck_step: number | null;
+  stuck_op: Op | null;
+  stuck_reason: string | null;
+  trace: string | null;
+}> &
+  AbortRow;
+
+export type AbortRow = Readonly<{
+  abort_requested: Abort['kind'] | null;
+  abort_actor: string | null;
+  abort_reason: string | null;
+  abort_at: Date | null;
+}>;
+
+export const sagaColumns: Sql = sql`
+  t.id, t.workflow_name, t.definition_hash, t.current_step, t.status, t.payload, t.error_message, t.step_outputs,
+  t.created_at, t.wake_at, t.deadline_at, t.deadline_over, t.polls, t.failed_polls, t.pivot_opened, t.compensation,
+  t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at`;
+
+export type LogRow = Readonly<{
+  saga_id: string;
+  step_index: number;
+  action: Op;
+  attempt: number;
+  status: LogStatus | null;
+  answer: AnswerClass | null;
+  is_unsent: boolean;
+  is_last: boolean;
+  response_payload: unknown;
+  error_message: string | null;
+  actor: string | null;
+  reason: string | null;
+  started_at: Date;
+}>;
+
+export const logColumns: Sql = sql`
+  l.saga_id, l.step_index, l.action, l.attempt, l.status, l.answer, l.is_unsent, l.is_last, l.response_payload,
+  l.error_message, l.actor, l.reason, l.started_at`;
+
+/** `log` in the order of the starts. */
+export function stateOf(row: SagaRow, log: readonly LogRow[]): SagaState {
+  return {
+    status: row.status,
+    currentStep: row.current_step,
+    outputs: row.step_outputs,
+    compensation: row.compensation,
+    errorMessage: row.error_message,
+    stuck:
+      row.stuck_step === null || row.stuck_op === null
+        ? null
+        : { step: row.stuck_step, op: row.stuck_op, reason: row.stuck_reason ?? '' },
+    pivotOpened: row.pivot_opened,
+    abort: abortOf(row),
+    isDeadlineOver: row.deadline_over,
+    log: log.map(attemptOf),
+    deadlineAt: row.deadline_at?.getTime() ?? null,
+    polling:
+      row.polls === null || row.failed_polls === null
+        ? null
+        : { polls: row.polls, failedPolls: row.failed_polls },
+    wakeAt: row.wake_at?.getTime() ?? null,
+  };
+}
+
+export function abortOf(row: AbortRow): Abort | null {
+  if (row.abort_requested === null) return null;
+  return {
+    kind: row.abort_requested,
+    by: { actor: row.abort_actor ?? '', reason: row.abort_reason ?? '' },
+    at: row.abort_at?.getTime() ?? 0,
+  };
+}
+
+function attemptOf(row: LogRow): Attempt {
+  return {
+    step: row.step_index,
+    op: row.action,
+    attempt: row.attempt,
+    startedAt: row.started_at.getTime(),
+    status: row.status,
+    answer: row.answer,
+    isUnsent: row.is_unsent,
+    isLast: row.is_last,
+    output: row.answer === 'done' ? row.response_payload : null,
+    error: row.error_message,
+    by: row.actor === null ? null : { actor: row.actor, reason: row.reason ?? '' },
+  };
+}

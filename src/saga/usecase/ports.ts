@@ -1,0 +1,73 @@
+import type { Lease } from '../../kernel/lease.ts';
+import type { Call, Published } from '../domain/decide.ts';
+import type { Answer } from '../domain/judge-answer.ts';
+import type { Attempt, Known, SagaState } from '../domain/saga-state.ts';
+import type { Workflow } from '../domain/workflow.ts';
+
+/** What the use cases need from outside. */
+
+/** A saga that this process has claimed. */
+export type HeldSaga = Readonly<{
+  id: string;
+  workflow: Workflow;
+  payload: unknown;
+  /** On the database's clock. */
+  startedAt: number;
+  trace: string | null;
+  state: SagaState;
+  lease: Lease;
+}>;
+
+/** The opening of an attempt has the request that will be sent. */
+export type AddedAttempt = Attempt & Readonly<{ request?: unknown }>;
+
+/** One step of a saga, to be written as a whole or not at all. */
+export type SagaSettle = Readonly<{
+  saga: Pick<HeldSaga, 'id' | 'lease' | 'workflow'>;
+  /** What it was decided with: where more is known by now, nothing is written. */
+  known: Known;
+  state: SagaState;
+  changed: readonly Attempt[];
+  added: readonly AddedAttempt[];
+  events: readonly Published[];
+  /** A call follows; otherwise the saga is let go. */
+  keepsLease: boolean;
+}>;
+
+export type SettleResult =
+  | Readonly<{ outcome: 'settled' }>
+  /** It is to be decided again with this. */
+  | Readonly<{ outcome: 'outdated'; known: Known }>
+  /** It was somebody else's by then. */
+  | Readonly<{ outcome: 'stale' }>
+  /** The database refuses what was to be written. */
+  | Readonly<{ outcome: 'unstorable'; reason: string }>;
+
+export type SagaStore = Readonly<{
+  claim(limit: number, leaseMs: number): Promise<readonly HeldSaga[]>;
+  /** Results in the order of the settles. Rejects where nobody knows whether they were written. */
+  settle(settles: readonly SagaSettle[]): Promise<readonly SettleResult[]>;
+  /** Prolongs leases; the sagas that are still held come back. */
+  renew(
+    sagas: readonly Pick<HeldSaga, 'id' | 'lease'>[],
+    leaseMs: number,
+  ): Promise<Readonly<{ ids: readonly string[]; endsAtMs: number }>>;
+  /** Lets the sagas of lost workers be claimed; how many. */
+  reap(): Promise<number>;
+  /** In how many milliseconds the next saga is due; null where none waits for a time. */
+  nextDueInMs(): Promise<number | null>;
+}>;
+
+/** A request as it leaves. */
+export type OutgoingCall = Readonly<{
+  saga: Pick<HeldSaga, 'id' | 'startedAt' | 'trace'>;
+  call: Call;
+  stepName: string;
+  epoch: bigint;
+  request: unknown;
+  /** The path of an HTTP call with its references filled in. */
+  method: string;
+}>;
+
+/** Never rejects: whatever happens is an answer. */
+export type SendCall = (call: OutgoingCall) => Promise<Answer>;
