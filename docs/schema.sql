@@ -300,7 +300,7 @@ TABLE platform.migrations
     name text NOT NULL
     checksum text NOT NULL
     applied_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
-TABLE platform.notify_events
+TABLE platform.notify_events WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000)
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     slice text NOT NULL
     kind text NOT NULL
@@ -308,6 +308,16 @@ TABLE platform.notify_events
     item_id text NOT NULL
     summary text NOT NULL
     at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE platform.notify_groups
+    notifier text NOT NULL
+    slice text NOT NULL
+    kind text NOT NULL
+    subject text NOT NULL
+    told_at timestamp with time zone NOT NULL
+    held_count bigint NOT NULL DEFAULT 0
+    held_first_at timestamp with time zone
+    held_last_at timestamp with time zone
+    held_samples jsonb NOT NULL DEFAULT '[]'::jsonb
 TABLE platform.replicas
     replica_id text NOT NULL
     roles text[] NOT NULL
@@ -357,6 +367,9 @@ CONSTRAINT platform.idle_workers idle_workers_pkey PRIMARY KEY (channel, worker)
 CONSTRAINT platform.leases leases_pkey PRIMARY KEY (name)
 CONSTRAINT platform.migrations migrations_pkey PRIMARY KEY (slice, number)
 CONSTRAINT platform.notify_events notify_events_pkey PRIMARY KEY (id)
+CONSTRAINT platform.notify_groups notify_groups_check CHECK ((((held_count = 0) = (held_first_at IS NULL)) AND ((held_count = 0) = (held_last_at IS NULL))))
+CONSTRAINT platform.notify_groups notify_groups_held_count_check CHECK ((held_count >= 0))
+CONSTRAINT platform.notify_groups notify_groups_pkey PRIMARY KEY (notifier, slice, kind, subject)
 CONSTRAINT platform.replicas replicas_pkey PRIMARY KEY (replica_id)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
@@ -409,6 +422,8 @@ CREATE UNIQUE INDEX leases_pkey ON platform.leases USING btree (name)
 CREATE UNIQUE INDEX migrations_pkey ON platform.migrations USING btree (slice, number)
 CREATE INDEX idx_notify_events_at ON platform.notify_events USING btree (at)
 CREATE UNIQUE INDEX notify_events_pkey ON platform.notify_events USING btree (id)
+CREATE INDEX idx_notify_groups_told_at ON platform.notify_groups USING btree (notifier, told_at)
+CREATE UNIQUE INDEX notify_groups_pkey ON platform.notify_groups USING btree (notifier, slice, kind, subject)
 CREATE UNIQUE INDEX replicas_pkey ON platform.replicas USING btree (replica_id)
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1

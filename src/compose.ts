@@ -7,11 +7,13 @@ import type { KafkaConfig } from './config/resolve-kafka.ts';
 import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
+import { createSaga, sagaMigrations } from './saga/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError, messageOf } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
-import { createOutbox, outboxMigrations } from './outbox/index.ts';
+import { createNotify } from './notify/index.ts';
+import { addInternalOrder, createOutbox, destinationsWithDead, outboxMigrations } from './outbox/index.ts';
 import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from './platform/broker/local/local-broker.ts';
 import type { Broker } from './platform/broker/port.ts';
@@ -40,6 +42,8 @@ export type System = Readonly<{
 
 /** What the command line does without a running system. */
 export { compileTopicGlobs, createPostgresArchiveStore as createDlqArchive } from './dlq/index.ts';
+export { checkWorkflow } from './saga/index.ts';
+export type { CheckedPoint, CheckedUndo, CheckedWorkflow, KnownServices } from './saga/index.ts';
 
 /** In the order in which they are applied. */
 export const migrationSources: readonly MigrationSource[] = [
@@ -47,6 +51,7 @@ export const migrationSources: readonly MigrationSource[] = [
   dlqMigrations,
   outboxMigrations,
   jobsMigrations,
+  sagaMigrations,
 ];
 
 export type SystemOptions = Readonly<{
@@ -122,6 +127,17 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
       maxBytesInFlight: config.kafka.fetchMaxBytesInFlight,
     },
   });
+  const notify = createNotify({
+    db,
+    worker,
+    clock: systemClock,
+    logger,
+    metrics,
+    notifiers: config.notify,
+    speaker: { ...config.app, publicUrl: config.server.publicUrl },
+    addOrder: addInternalOrder,
+    destinationsWithDead,
+  });
   const outbox = createOutbox({
     db,
     worker,
@@ -130,7 +146,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     clock: systemClock,
     logger,
     metrics,
-    options: { ...config.outbox, internalDestinations: [] },
+    options: { ...config.outbox, internalDestinations: notify.destinations },
   });
   const jobs = createJobs({
     db,
@@ -141,6 +157,16 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     metrics,
     options: config.jobs,
   });
+  const saga = createSaga({
+    db,
+    worker,
+    wake,
+    clock: systemClock,
+    logger,
+    metrics,
+    addEvents: null,
+    options: { ...config.saga, services: config.services },
+  });
   const http = createHttpServer({
     host: config.server.host,
     port: config.server.port,
@@ -150,7 +176,14 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     metrics,
     limits: { bodyBytes: config.server.bodyLimitBytes },
     isOutage,
-    checks: [databaseCheck(db), ...dlq.checks, ...outbox.checks, ...jobs.checks],
+    checks: [
+      databaseCheck(db),
+      ...dlq.checks,
+      ...outbox.checks,
+      ...jobs.checks,
+      ...saga.checks,
+      ...notify.checks,
+    ],
   });
 
   const runs = (role: Config['roles'][number]): boolean => config.roles.includes(role);
@@ -158,21 +191,25 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
     http.addRoutes('outbox', (app) => outbox.addRoutes(app));
     http.addRoutes('jobs', (app) => jobs.addRoutes(app));
+    http.addRoutes('saga', (app) => saga.addRoutes(app));
   }
   const services: readonly Service[] = [
     wake,
     replica,
     ...(runs('api') || runs('workers')
-      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper]
+      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper, saga.reaper]
       : []),
     ...(runs('workers')
       ? [
           ...dlq.maintenance,
           ...outbox.maintenance,
           ...jobs.maintenance,
+          ...notify.services,
           housekeeping(db, logger),
           ...outbox.delivery,
           ...jobs.pushers,
+          ...saga.maintenance,
+          saga.engine,
         ]
       : []),
     ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),

@@ -17,20 +17,27 @@ import { mergeLayers, type Layer } from './config/layer.ts';
 import { resolveDatabase, type DatabaseConfig } from './config/resolve-database.ts';
 import { resolveJobs, type JobsConfig } from './config/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './config/resolve-kafka.ts';
+import { resolveNotify, type NotifierConfig } from './config/resolve-notify.ts';
 import { resolveOutbox, type OutboxConfig } from './config/resolve-outbox.ts';
+import { resolveServices, type ServiceConfig } from './config/resolve-services.ts';
 import { schema, type Settings } from './config/schema.ts';
 import { secretLayer } from './config/secret-layer.ts';
 import { readValues, settingsOf } from './config/setting.ts';
 import { readYamlLayer } from './config/yaml-layer.ts';
 
 /** Frozen throughout. Secrets in it are redacted wherever it is logged. */
-export type Config = Omit<Settings, 'app' | 'database' | 'kafka' | 'outbox' | 'jobs'> &
+export type Config = Omit<
+  Settings,
+  'app' | 'database' | 'kafka' | 'outbox' | 'jobs' | 'notify' | 'services'
+> &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;
     database: DatabaseConfig;
     kafka: KafkaConfig;
     outbox: OutboxConfig;
     jobs: JobsConfig;
+    services: readonly ServiceConfig[];
+    notify: readonly NotifierConfig[];
     /** Where each value that is not a default came from, by path: `{ "server.port": "--port" }`. */
     sources: Readonly<Record<string, string>>;
     /** What is probably a mistake but does no harm; to be logged at start. */
@@ -64,13 +71,16 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
   checkServer(values.server, check);
   checkDlq(values, check);
   const kafka = resolveKafka(values.kafka, check);
+  const outbox = resolveOutbox(values.outbox, kafka, check);
   const config: Config = {
     ...values,
     app: { ...values.app, version: values.app.version ?? packageVersion() },
     database: resolveDatabase(values.database, check),
     kafka,
-    outbox: resolveOutbox(values.outbox, kafka, check),
+    outbox,
     jobs: resolveJobs(values.jobs, check),
+    services: resolveServices(values.services, values.saga, check),
+    notify: resolveNotify(values.notify, outbox, check),
     sources: Object.fromEntries([...given].map(([path, { source }]) => [path, source])),
     warnings,
   };

@@ -58,7 +58,10 @@ const kept: readonly Case[] = [
     'src/sdk/outbox.ts',
     "import '../kernel/errors.ts'; import '../platform/postgres/sql.ts'; import '../outbox/domain/order.ts';",
   ],
-  ['src/sdk/jobs.ts', "import '../jobs/domain/job.ts'; import './outbox.ts';"],
+  [
+    'src/sdk/jobs.ts',
+    "import '../jobs/domain/job.ts'; import '../jobs/usecase/work.ts'; import '../jobs/infra/store.ts';",
+  ],
   ['src/notify/group.ts', "import '../platform/postgres/sql.ts';"],
   [
     'src/dlq/index.ts',
@@ -121,6 +124,8 @@ const broken: readonly (readonly [rule: Rule, ...Case])[] = [
   ['import-direction', 'src/sdk/outbox.ts', "import '../outbox/infra/store.ts';"],
   ['import-direction', 'src/sdk/outbox.ts', "import '../outbox/adapter/schemas.ts';"],
   ['import-direction', 'src/sdk/outbox.ts', "import '../outbox/index.ts';"],
+  ['import-direction', 'src/sdk/jobs.ts', "import '../jobs/adapter/schemas.ts';"],
+  ['import-direction', 'src/sdk/jobs.ts', "import '../jobs/index.ts';"],
   ['import-direction', 'src/sdk/outbox.ts', "import '../compose.ts';"],
   ['import-direction', 'src/sdk/outbox.ts', "import '../config.ts';"],
   ['import-direction', 'src/config/layer.ts', "import '../platform/postgres/pool.ts';"],

@@ -31,8 +31,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
-  // Runs in the processes of others: rules of a slice, but none of its server.
-  sdk: ['kernel', 'platform', ...SLICES.map((slice) => `${slice}/domain`)],
+  // Runs in the processes of others: rules of a slice, but none of its server. Jobs are handled there by the same
+  // worker that the server has.
+  sdk: ['kernel', 'platform', ...SLICES.map((slice) => `${slice}/domain`), 'jobs/usecase', 'jobs/infra'],
   config: ['kernel'],
   cli: ['config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],

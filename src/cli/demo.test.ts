@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { loadConfig, type Config } from '../config.ts';
-import { openTradingPartner } from './demo.ts';
+import { openSummarizer, openTradingPartner } from './demo.ts';
 
 function configWith(env: NodeJS.ProcessEnv): Config {
   return loadConfig({ env: { KAFKA_LOCAL: 'true', ...env }, secretsDir: '/nonexistent' });
@@ -57,5 +57,30 @@ const elsewhere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
 for (const [what, env] of Object.entries(elsewhere)) {
   test(`there is no demo broker with ${what}`, async () => {
     assert.equal(await openTradingPartner(configWith(env)), null);
+  });
+}
+
+test('the demo summariser is described by a queue that the configuration takes', async (t) => {
+  const summarizer = await openSummarizer(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
+  assert.ok(summarizer);
+  t.after(() => summarizer.close());
+  const { jobs, warnings } = configWith({ JOBS_QUEUES: JSON.stringify(summarizer.queues) });
+  assert.deepEqual(
+    jobs.queues.map(({ name, target }) => [name, target !== null]),
+    [['summarize', true]],
+  );
+  assert.deepEqual(warnings, []);
+});
+
+const notHere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
+  'own queues': { JOBS_QUEUES: '{"mail":{}}' },
+  'a database that others may use': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
+  'no API in this process': { ROLES: 'workers,ingest' },
+  'no workers in this process': { ROLES: 'api' },
+};
+
+for (const [what, env] of Object.entries(notHere)) {
+  test(`there is no demo summariser with ${what}`, async () => {
+    assert.equal(await openSummarizer(configWith(env)), null);
   });
 }

@@ -21,6 +21,7 @@ export type DemoOptions = Readonly<{
 /** The examples are part of a clone, not of the published package. */
 const shopModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
 const tradingModule = new URL('../../examples/trading-partner/trading-partner.ts', import.meta.url);
+const summarizerModule = new URL('../../examples/summarizer/summarizer.ts', import.meta.url);
 
 type ShopModule = Readonly<{
   runOrdersPipeline(
@@ -49,6 +50,22 @@ export type TradingPartner = Readonly<{
 }>;
 
 type Mistake = Readonly<{ id: number; symbol: string; account: string | null; corrected: unknown }>;
+
+type SummarizerModule = Readonly<{ openSummarizer(): Promise<Summarizer> }>;
+
+export type Summarizer = Readonly<{
+  queues: Readonly<Record<string, unknown>>;
+  run(
+    options: Readonly<{
+      redriveUrl: string;
+      signal: AbortSignal;
+      seed: string;
+      onDead: (jobId: string) => void;
+      onLearned: () => void;
+    }>,
+  ): Promise<void>;
+  close(): Promise<void>;
+}>;
 
 export function withoutDemo(says: string, { system, cli }: DemoOptions): Demo {
   return {
@@ -140,6 +157,45 @@ function aboutMistake({ id, symbol, account, corrected }: Mistake, cli: DemoOpti
     hintLine(['leave it undone', cli(`outbox skip ${id} --reason 'not traded'`)]),
     hintLine(['or put it right', cli(`outbox supersede ${id} --key corrected-${id} --request '${request}'`)]),
   ].join('\n');
+}
+
+/** The other side of a queue: also named by the configuration, and only for a database of our own. */
+export async function openSummarizer(config: Config): Promise<Summarizer | null> {
+  const { database, jobs, roles } = config;
+  const isOurs = database.mode === 'embedded' && jobs.queues.length === 0;
+  const isWhole = roles.includes('api') && roles.includes('workers');
+  if (!isOurs || !isWhole || !existsSync(summarizerModule)) return null;
+  const { openSummarizer: open } = (await import(summarizerModule.href)) as SummarizerModule;
+  return open();
+}
+
+/** Jobs. */
+export function startNewsroom(summarizer: Summarizer, { system, print, cli }: DemoOptions): Demo {
+  return {
+    says: 'A demo newsroom is running; its summariser never answers for some articles, and the others go on.',
+    toTry: [
+      ['what waits, runs, is dead', cli('jobs queues')],
+      ['its jobs, newest first', cli('jobs list')],
+      ['what needs a person', cli('jobs dead')],
+    ],
+    stop: runInBackground(system, (signal) =>
+      summarizer.run({
+        redriveUrl: system.url,
+        signal,
+        seed: randomUUID(),
+        onDead: (jobId) =>
+          print(
+            `Job ${jobId} is a dead letter: the demo summariser has failed with it for good.\n` +
+              hintLine(['see what happened', cli(`jobs show ${jobId}`)]),
+          ),
+        onLearned: () =>
+          print(
+            'The demo summariser can do long articles now: run the dead ones again, they go through.\n' +
+              hintLine(['run them again', cli("jobs requeue --queue summarize --error 'timeout:'")]),
+          ),
+      }),
+    ),
+  };
 }
 
 export function hintLine([what, command]: Hint): string {

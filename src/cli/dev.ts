@@ -4,12 +4,15 @@ import type { Config } from '../config.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
 import {
   hintLine,
+  openSummarizer,
   openTradingPartner,
+  startNewsroom,
   startShop,
   startTrading,
   withoutDemo,
   type Demo,
   type DemoOptions,
+  type Summarizer,
   type TradingPartner,
 } from './demo.ts';
 import { withExamples } from './examples.ts';
@@ -42,11 +45,11 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
   const print = (text: string): void => void terminal.stdout.write(`${text}\n`);
   const stopAsked = listenForStop({ followsParent: terminal.env['npm_lifecycle_event'] !== undefined });
   stopAsked.addEventListener('abort', () => print('Stopping. Ctrl-C again ends it at once.'));
-  const partner = args.demo ? await openTradingPartner(devConfig(args, terminal)) : null;
+  const others = await openOthers(args, devConfig(args, terminal));
   try {
-    const config = devConfig(args, terminal, partner?.destinations);
+    const config = devConfig(args, terminal, others);
     const system = await start(config, args, terminal, print);
-    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, partner);
+    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, others);
     if (!stopAsked.aborted) print(welcome(config, system.url, demos));
     const beforeStop = async (): Promise<void> => {
       await Promise.all(demos.map((demo) => demo.stop()));
@@ -54,8 +57,16 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
     await runUntilSignal(system, { stopAsked, beforeStop });
   } finally {
     // After the system: what was under way when it stopped has got its answer.
-    await partner?.close();
+    await Promise.all([others.partner?.close(), others.summarizer?.close()]);
   }
+}
+
+/** Who is on the other side of what the demo does; null where a demo does not run. */
+type Others = Readonly<{ partner: TradingPartner | null; summarizer: Summarizer | null }>;
+
+async function openOthers({ demo }: DevArgs, config: Config): Promise<Others> {
+  if (!demo) return { partner: null, summarizer: null };
+  return { partner: await openTradingPartner(config), summarizer: await openSummarizer(config) };
 }
 
 async function start(
@@ -76,11 +87,7 @@ async function start(
 }
 
 /** Our defaults give way to whatever the file, the environment or the command line says. */
-function devConfig(
-  args: DevArgs,
-  { env }: Terminal,
-  destinations?: Readonly<Record<string, unknown>>,
-): Config {
+function devConfig(args: DevArgs, { env }: Terminal, others?: Others): Config {
   // An empty variable counts as not set, so it does not take the place of a default either.
   const given = { env: Object.fromEntries(Object.entries(env).filter(([, text]) => text !== '')) };
   const { sources, kafka } = configFrom(args, {}, given);
@@ -90,7 +97,8 @@ function devConfig(
     ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
     // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
-    ...(destinations === undefined ? {} : { OUTBOX_DESTINATIONS: JSON.stringify(destinations) }),
+    ...(others?.partner == null ? {} : { OUTBOX_DESTINATIONS: JSON.stringify(others.partner.destinations) }),
+    ...(others?.summarizer == null ? {} : { JOBS_QUEUES: JSON.stringify(others.summarizer.queues) }),
   };
   return configFrom(args, defaults, given);
 }
@@ -98,12 +106,15 @@ function devConfig(
 async function startDemos(
   options: DemoOptions,
   { demo }: DevArgs,
-  partner: TradingPartner | null,
+  { partner, summarizer }: Others,
 ): Promise<readonly Demo[]> {
   if (!demo) return [withoutDemo('No demo traffic.', options)];
   const { broker } = options.system;
-  const shop = await startShop(options);
-  return partner === null || broker === null ? [shop] : [shop, startTrading(partner, broker, options)];
+  return [
+    await startShop(options),
+    ...(partner === null || broker === null ? [] : [startTrading(partner, broker, options)]),
+    ...(summarizer === null ? [] : [startNewsroom(summarizer, options)]),
+  ];
 }
 
 function welcome(config: Config, url: string, demos: readonly Demo[]): string {
@@ -142,13 +153,20 @@ type LogLine = Readonly<{
   topic?: string;
   destination?: string;
   order_id?: string;
+  queue?: string;
+  job_id?: string;
   error?: string;
   err?: Readonly<{ message?: string }>;
 }>;
 
 function sentenceOf(line: string): string {
-  const { level, msg, topic, destination, order_id: order, error, err } = JSON.parse(line) as LogLine;
-  const about = order === undefined ? destination : `order ${order} to ${destination}`;
-  const parts = [topic, about, msg, error, err?.message].filter((part) => part !== undefined);
+  const { level, msg, topic, error, err, ...about } = JSON.parse(line) as LogLine;
+  const parts = [topic, itemOf(about), msg, error, err?.message].filter((part) => part !== undefined);
   return `${level}: ${parts.join(': ')}`;
+}
+
+function itemOf(line: Omit<LogLine, 'level'>): string | undefined {
+  const { destination, order_id: order, queue, job_id: job } = line;
+  if (order !== undefined) return `order ${order} to ${destination}`;
+  return job === undefined ? (destination ?? queue) : `job ${job} of ${queue}`;
 }

@@ -12,6 +12,7 @@ import { addMigrateCommand } from './migrate.ts';
 import { addOutboxCommand } from './outbox/outbox.ts';
 import { escapeText } from './output/escape-text.ts';
 import { packageVersion } from './package-version.ts';
+import { addSagaCommand } from './saga/saga.ts';
 import { addServeCommand } from './serve.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -68,6 +69,7 @@ export function createProgram(terminal: Terminal): Command {
   addDlqCommand(program, terminal);
   addOutboxCommand(program, terminal);
   addJobsCommand(program, terminal);
+  addSagaCommand(program, terminal);
   program.commandsGroup('Look after it:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);

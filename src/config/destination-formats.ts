@@ -9,7 +9,7 @@ import { topicName } from './topic-format.ts';
 
 const MIB = 1024 * 1024;
 
-const timeoutMs = (): Format<number> => wholeNumber(1, 600_000);
+export const timeoutMs = (): Format<number> => wholeNumber(1, 600_000);
 
 /** What every kind of destination has. Without a value some keys follow others: see resolve-destinations.ts. */
 const common = {
@@ -46,8 +46,8 @@ const kafka = {
   timeout_ms: optional(timeoutMs()),
 };
 
-const smtp = {
-  ...common,
+/** A mail server and who gets its mails. */
+export const mailServer = {
   host: host(),
   port: optional(wholeNumber(1, 65_535)),
   security: withDefault(oneOf('starttls', 'implicit', 'none'), 'starttls'),
@@ -57,6 +57,8 @@ const smtp = {
   to: listOf(mailAddress(), { min: 1, single: true }),
   timeout_ms: withDefault(timeoutMs(), 10_000),
 };
+
+const smtp = { ...common, ...mailServer };
 
 const destination = variantsOf('type', { http, kafka, smtp });
 

@@ -1,8 +1,8 @@
+import { nearest } from '../kernel/nearest.ts';
 import type { Problem } from './config-error.ts';
 import { anyOf, type Format, type KeyFormats, type Unit } from './format.ts';
 import { childPath, parentPath } from './key-path.ts';
 import { entriesOf, type Entry, type Layer } from './layer.ts';
-import { nearest } from './nearest.ts';
 import type { AllGiven, Setting } from './setting.ts';
 
 /** Names that others have made common. The name after the path, such as SERVER_PORT, wins over them. */
@@ -45,7 +45,7 @@ export function environmentLayer(
       warnings.push(`${variable} is ignored: it is a Kubernetes service link`);
     else if (others.length > 0)
       problems.push({ path, reason: `has the same variable as ${others[0]?.path}`, source: variable });
-    else entries.push(...entriesOf(path, format.fromText(text), () => variable));
+    else entries.push(...entriesOf(path, format.fromText(text), () => variable, format));
   }
   const known = named.map(({ variable }) => variable);
   return { entries, problems, warnings: [...warnings, ...strangers(env, known, settings)] };

@@ -1,5 +1,5 @@
-import { formatDuration, parseDuration } from './duration.ts';
-import { nearest } from './nearest.ts';
+import { formatDuration, parseDuration } from '../kernel/duration.ts';
+import { nearest } from '../kernel/nearest.ts';
 import { Secret } from './secret.ts';
 
 /** What is wrong with a value, and where inside it (`[0].match`; empty for the value itself). */
@@ -21,6 +21,8 @@ export type Format<T, U extends Unit = ''> = Readonly<{
   fromText(text: string): unknown;
   /** Where the value is a map that merges over the layers, key by key: what stands under its keys. */
   keys?: KeyFormats;
+  /** It means nothing to us: a map of it does not merge, and null in it is null. */
+  isData?: true;
 }>;
 
 /** Either the user chooses the keys, or they are all known. */

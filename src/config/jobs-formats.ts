@@ -1,3 +1,4 @@
+import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { cronSchedule } from './cron-format.ts';
 import { callUrl } from './destination-formats.ts';
 import {
@@ -6,7 +7,10 @@ import {
   duration,
   filePath,
   flag,
+  isMap,
+  jsonFromText,
   kindOf,
+  printable,
   reject,
   text,
   wholeNumber,
@@ -90,26 +94,40 @@ function rateLimit(): Format<RateLimit> {
 function timeZone(): Format<string> {
   return text('a time zone such as UTC or Europe/Berlin', (value) => {
     try {
-      return value !== '' && new Intl.DateTimeFormat('en', { timeZone: value }) !== null;
+      return value !== '' && new Intl.DateTimeFormat('en', { timeZone: value }).format() !== '';
     } catch {
       return false;
     }
   });
 }
 
-/** Whatever YAML can say that JSON can. */
+/** Whatever YAML can say that JSON can, and that the database can store as it is. */
 function anyJson(): Format<unknown> {
   return {
     unit: '',
-    fromText: (value) => value,
+    isData: true,
+    fromText: jsonFromText,
     parse(value) {
-      try {
-        return JSON.stringify(value) === undefined
-          ? reject('must be a value that JSON has')
-          : accept<unknown>(value);
-      } catch {
-        return reject('must be a value that JSON has');
-      }
+      const flaw = findUnsafeInput(value, '');
+      if (flaw !== null)
+        return reject(flaw.message, { at: flaw.field === '' ? '' : `.${printable(flaw.field)}` });
+      return isJson(value)
+        ? accept<unknown>(value)
+        : reject('must be what JSON has; a whole number of more than 15 digits belongs into quotes');
     },
   };
+}
+
+function isJson(value: unknown): boolean {
+  if (typeof value === 'number')
+    return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
+  if (Array.isArray(value)) return value.every(isJson);
+  if (isMap(value)) return isPlain(value) && Object.values(value).every(isJson);
+  return value === null || typeof value === 'string' || typeof value === 'boolean';
+}
+
+/** YAML also has sets, binary values and more. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }

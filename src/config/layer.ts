@@ -1,7 +1,7 @@
+import { nearest } from '../kernel/nearest.ts';
 import type { Problem } from './config-error.ts';
-import { anyOf, isMap } from './format.ts';
+import { anyOf, isMap, type Format, type Unit } from './format.ts';
 import { childPath, isBelow } from './key-path.ts';
-import { nearest } from './nearest.ts';
 import type { AllGiven, Given } from './setting.ts';
 
 /** A value for a path, or null: what lower layers say about the path and all below it is forgotten. */
@@ -18,21 +18,38 @@ export type Layer = Readonly<{
 const MAX_DEPTH = 8;
 const MAX_KEYS = 1000;
 
-/** The entries of a map that merges key by key: an empty map for each map in it, and every value by its own path. */
+/**
+ * The entries of a map that merges key by key: an empty map for each map in it, and every value by its own path. What
+ * is data by its format is a value, whatever is in it.
+ */
 export function entriesOf(
   path: string,
   value: unknown,
   sourceAt: (keys: readonly string[]) => string,
-  keys: readonly string[] = [],
+  format?: Format<unknown, Unit>,
 ): readonly Entry[] {
-  const source = sourceAt(keys);
-  const children = isMap(value) ? Object.entries(value) : undefined;
-  if (children === undefined || children.length > MAX_KEYS || keys.length === MAX_DEPTH)
-    return [{ path, value, source }];
-  const inner = children.flatMap(([key, child]) =>
-    entriesOf(childPath(path, key), child, sourceAt, [...keys, key]),
-  );
-  return [{ path, value: {}, source }, ...inner];
+  const below = (
+    at: string,
+    each: unknown,
+    keys: readonly string[],
+    its: Format<unknown, Unit> | undefined,
+  ): readonly Entry[] => {
+    const source = sourceAt(keys);
+    const children = isMap(each) && its?.isData !== true ? Object.entries(each) : undefined;
+    if (children === undefined || children.length > MAX_KEYS || keys.length === MAX_DEPTH)
+      return [{ path: at, value: each, source }];
+    const inner = children.flatMap(([key, child]) =>
+      below(childPath(at, key), child, [...keys, key], formatOf(its, key)),
+    );
+    return [{ path: at, value: {}, source }, ...inner];
+  };
+  return below(path, value, [], format);
+}
+
+function formatOf(map: Format<unknown, Unit> | undefined, key: string): Format<unknown, Unit> | undefined {
+  if (map?.keys === undefined) return undefined;
+  if ('chosen' in map.keys) return map.keys.chosen;
+  return Object.hasOwn(map.keys.known, key) ? map.keys.known[key] : undefined;
 }
 
 /** The lowest layer first. Maps merge, because every key is an entry of its own; lists are values and replace. */

@@ -1,3 +1,4 @@
+import { nearest } from '../kernel/nearest.ts';
 import {
   accept,
   anyOf,
@@ -13,7 +14,6 @@ import {
   type Unit,
 } from './format.ts';
 import { childPath } from './key-path.ts';
-import { nearest } from './nearest.ts';
 import { camel, type OutputKey } from './setting.ts';
 
 const MAX_ENTRIES = 1000;

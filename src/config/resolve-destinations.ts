@@ -108,6 +108,15 @@ function resolveKafkaDestination({
 }
 
 function resolveSmtpDestination({ path, common, values, check }: Case<SmtpValues>): SmtpDestination {
+  return { ...values, ...common, ...resolveMailServer(path, values, check) };
+}
+
+/** The port that goes with the security, and the password if it can be read. */
+export function resolveMailServer(
+  path: string,
+  values: Readonly<Pick<SmtpValues, 'port' | 'security' | 'user' | 'password'>>,
+  check: Check,
+): Readonly<Pick<SmtpDestination, 'port' | 'password'>> {
   const { user, password, security } = values;
   if (user !== undefined && password === undefined)
     check.report([`${path}.password`, `${path}.user`], `is missing, but ${path}.user is set`);
@@ -118,8 +127,6 @@ function resolveSmtpDestination({ path, common, values, check }: Case<SmtpValues
   const opened = password && openSecret(password, reasonAgainstPassword);
   if (opened?.ok === false) check.report([`${path}.password${opened.at}`], opened.reason);
   return {
-    ...values,
-    ...common,
     port: values.port ?? (security === 'implicit' ? 465 : 587),
     password: opened?.ok === true ? opened.value : undefined,
   };

@@ -1,4 +1,6 @@
+import { nearest } from '../kernel/nearest.ts';
 import type { Check } from './check.ts';
+import { anyOf } from './format.ts';
 import type { CronValues, QueueValues, RateLimit } from './jobs-formats.ts';
 import { childPath } from './key-path.ts';
 import { resolveHeaders, resolveTls } from './resolve-call.ts';
@@ -46,12 +48,22 @@ export function resolveJobs(settings: Settings['jobs'], check: Check): JobsConfi
     queues: Object.entries(settings.queues).map(([name, values]) =>
       resolveQueue({ name, values, settings, check }),
     ),
-    cron: Object.entries(settings.cron).map(([name, values]) => ({
-      ...values,
-      name,
-      maxRetries: values.maxRetries ?? null,
-    })),
+    cron: Object.entries(settings.cron).map(([name, values]) => {
+      warnOfStranger(`${childPath('jobs.cron', name)}.queue`, values.queue, { settings, check });
+      return { ...values, name, maxRetries: values.maxRetries ?? null };
+    }),
   };
+}
+
+/** A queue needs no configuration, but one that is almost called like another is probably that one. */
+function warnOfStranger(
+  path: string,
+  queue: string,
+  { settings, check }: Pick<Case, 'settings' | 'check'>,
+): void {
+  const known = Object.keys(settings.queues);
+  const meant = known.includes(queue) ? undefined : anyOf(nearest(queue, known));
+  if (meant !== undefined) check.warn(`${path} is not one of jobs.queues; did you mean ${meant}?`);
 }
 
 type Case = Readonly<{ name: string; values: QueueValues; settings: Settings['jobs']; check: Check }>;

@@ -3,8 +3,10 @@ import { destinations } from './destination-formats.ts';
 import { decimal, duration, filePath, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
 import { databaseHost, host, hostAndPort, webUrl } from './host-format.ts';
 import { cronJobs, queues } from './jobs-formats.ts';
+import { notifiers, publicUrl } from './notify-formats.ts';
+import { services } from './services-formats.ts';
 import { optional, withDefault, type Section, type Values } from './setting.ts';
-import { originalTopicRule, topicGlob } from './topic-format.ts';
+import { originalTopicRule, topicGlob, topicName } from './topic-format.ts';
 
 const MIB = 1024 * 1024;
 
@@ -28,6 +30,8 @@ const server = {
   port: withDefault(wholeNumber(0, 65_535), 8080),
   allow_unauthenticated: withDefault(flag(), false),
   body_limit_bytes: withDefault(wholeNumber(1024, 256 * MIB), MIB),
+  /** Where people reach this server, for links in what is sent to them. */
+  public_url: optional(publicUrl()),
 } satisfies Section;
 
 const database = {
@@ -116,6 +120,19 @@ const jobs = {
   cron: withDefault(cronJobs(), {}),
 } satisfies Section;
 
+/** Who is told when something needs a person. */
+const notify = withDefault(notifiers(), []);
+
+const saga = {
+  workflow_dir: withDefault(filePath(), 'workflows'),
+  /** Calls under way at once in one process. */
+  max_concurrent: withDefault(wholeNumber(1, 100_000), 100),
+  lease_secs: withDefault(wholeNumber(3, 3600), 15),
+  events_topic: withDefault(topicName(), 'redrive.saga.state_changed.v1'),
+  retention: withDefault(duration('1h', '36500d'), '30d'),
+  archive_retention: withDefault(duration('1h', '36500d'), '400d'),
+} satisfies Section;
+
 const telemetry = {
   otlp_endpoint: optional(webUrl()),
   log_level: withDefault(oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
@@ -131,7 +148,20 @@ const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, si
  * Every key that there is. A new section is one more constant here: files, environment variables, defaults,
  * types and suggestions follow from it.
  */
-export const schema = { app, server, database, kafka, roles, dlq, outbox, jobs, telemetry } satisfies Section;
+export const schema = {
+  app,
+  server,
+  database,
+  kafka,
+  roles,
+  dlq,
+  outbox,
+  jobs,
+  notify,
+  saga,
+  services: withDefault(services(), {}),
+  telemetry,
+} satisfies Section;
 
 export type Settings = Values<typeof schema>;
 

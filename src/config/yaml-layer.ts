@@ -83,7 +83,7 @@ function walk(
       if (!node)
         problems.push({ path, reason: 'unknown key', source, suggestion: suggestPath(parent, key, known) });
       else if (isSetting(node) && node.keys !== undefined)
-        entries.push(...entriesOf(path, value, (below) => locate([...parents, key, ...below])));
+        entries.push(...entriesOf(path, value, (below) => locate([...parents, key, ...below]), node));
       else if (value === null || isSetting(node)) entries.push({ path, value, source });
       else if (isMap(value)) visit(value, node, [...parents, key]);
       else problems.push({ path, reason: 'must be a map of keys', source });

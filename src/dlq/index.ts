@@ -130,6 +130,7 @@ export function createDlq(deps: DlqDeps): Dlq {
     gate: {
       together: (work) => running.watch(gate.together(work)),
       alone: (work) => running.watch(gate.alone(work)),
+      isWanted: gate.isWanted,
     },
     publishTimeoutMs: options.publishTimeoutMs,
     republishKey: options.republishKey,

@@ -1,6 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
+import { createSoloGate } from '../kernel/solo-gate.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -9,9 +10,21 @@ import type { Wake } from '../platform/postgres/wake.ts';
 import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { addJobsRoutes, type JobsRouteDeps } from './adapter/http-routes.ts';
+import type { CronJob } from './domain/cron-ticks.ts';
 import type { QueueSettings } from './domain/queue-settings.ts';
+import { createActing } from './infra/acting.ts';
+import { createJobMetrics } from './infra/job-metrics.ts';
+import { createMaintenance } from './infra/maintenance-services.ts';
+import { createPostgresJobReader } from './infra/postgres-job-reader.ts';
 import { createPostgresJobStore } from './infra/postgres-job-store.ts';
 import { createPostgresQueueBook, writeConfiguredQueues } from './infra/postgres-queue-book.ts';
+import { createPostgresQueueStore } from './infra/postgres-queue-store.ts';
+import { createPushers } from './infra/push-services.ts';
+import { createQueueLabels } from './infra/queue-labels.ts';
+import type { JobStore } from './usecase/ports.ts';
+
+export type { CronJob };
 
 export type ConfiguredQueue = QueueSettings &
   Readonly<{
@@ -28,16 +41,6 @@ export type PushTarget = Readonly<{
   url: string;
   headers: Readonly<Record<string, () => string>>;
   tls: Readonly<Record<'ca' | 'cert' | 'key', string | undefined>> | undefined;
-}>;
-
-export type CronJob = Readonly<{
-  name: string;
-  schedule: string;
-  timeZone: string;
-  queue: string;
-  payload: unknown;
-  priority: number;
-  maxRetries: number | null;
 }>;
 
 export type JobsDeps = Readonly<{
@@ -63,7 +66,7 @@ export type Jobs = Readonly<{
   reaper: Service;
   /** Pushes jobs to the targets of their queues. */
   pushers: readonly Service[];
-  /** What one replica does for all: schedules, retention, figures. */
+  /** Schedules, retention, figures. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
@@ -79,11 +82,18 @@ const refreshEveryMs = 2000;
 export function createJobs(deps: JobsDeps): Jobs {
   const { db, worker, options } = deps;
   const log = deps.logger.child({ slice: 'jobs' });
-  const book = createPostgresQueueBook(db);
-  const store = createPostgresJobStore(db, worker, {
-    book,
-    onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
+  const counts = createJobMetrics(deps.metrics, log, {
+    labels: createQueueLabels(options.queues.map(({ name }) => name)),
+    clock: deps.clock,
   });
+  const book = createPostgresQueueBook(db);
+  const jobStoreFor = (on: Database, as: Worker): JobStore =>
+    createPostgresJobStore(on, as, {
+      book,
+      onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
+      onReaped: (job) => counts.lost(job),
+    });
+  const store = jobStoreFor(db, worker);
   const refreshing = createLoop({
     name: 'jobs book',
     everyMs: refreshEveryMs,
@@ -91,8 +101,20 @@ export function createJobs(deps: JobsDeps): Jobs {
     onError: (error) => log.warn({ err: error }, 'what holds for the queues could not be read'),
   });
 
+  const pushed = options.queues.filter(({ target }) => target !== null);
+  const routeDeps: JobsRouteDeps = {
+    store,
+    reader: createPostgresJobReader(db),
+    queueStore: createPostgresQueueStore(db),
+    settingsOf: (queue) => book.settingsOf(queue),
+    pushed: new Set(pushed.map(({ name }) => name)),
+    onEnqueued: (queue) => counts.enqueued(queue),
+    onPause: ({ isPaused, ...asked }) => log.info(asked, isPaused ? 'a queue was paused' : 'a queue goes on'),
+    ...createActing({ ...deps, log, counts, book, jobStoreFor }),
+  };
+
   return {
-    addRoutes: () => {},
+    addRoutes: (app) => addJobsRoutes(app, routeDeps),
     book: {
       ...refreshing,
       async start() {
@@ -110,8 +132,11 @@ export function createJobs(deps: JobsDeps): Jobs {
       },
       onError: (error) => log.warn({ err: error }, 'the reaper failed'),
     }),
-    pushers: [],
-    maintenance: [],
+    pushers: createPushers(
+      { db, store, book, wake: deps.wake, clock: deps.clock, log, solo: createSoloGate(), counts },
+      options.queues,
+    ),
+    maintenance: createMaintenance({ db, worker, metrics: deps.metrics, log, counts, options }),
     checks: [],
   };
 }

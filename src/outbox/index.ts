@@ -29,6 +29,7 @@ import type { Destination } from './usecase/ports.ts';
 
 /** For whoever adds orders of the system itself. */
 export { addInternalOrder } from './infra/add-internal-order.ts';
+export { destinationsWithDead } from './infra/destinations-with-dead.ts';
 export type { DestinationSettings };
 
 export type OutboxOptions = Readonly<{
@@ -83,6 +84,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const destinations = openDestinations(deps);
   const store = createPostgresDeliveryStore(db, worker, {
     ...options,
+    ownRetryMax: new Map([...destinations.values()].map(({ name, policy }) => [name, policy.retryMax])),
     askable: [...destinations.values()].filter(({ askStatus }) => askStatus !== null).map(({ name }) => name),
     onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
   });

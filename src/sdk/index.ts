@@ -1,3 +1,20 @@
-/** What a service imports: `import { outbox } from 'redrive'`. Nothing of the server is loaded with it. */
+/** What a service imports: `import { jobs, outbox } from 'redrive'`. Nothing of the server is loaded with it. */
+export { busy, notRetryable, retryAfter, snooze } from '../jobs/domain/handler-signals.ts';
+export type { JobContext } from '../jobs/usecase/job-run.ts';
+export type { EnqueuedJob, EnqueueOptions, NewJob } from './enqueue.ts';
+export type { Job, JobHandler } from './job-handler.ts';
+export type { JobEvent, JobOutcome } from './jobs-events.ts';
+export { jobs } from './jobs.ts';
+export type {
+  JobWorker,
+  JobWorkers,
+  StopOptions,
+  WorkersOptions,
+  WorkerState,
+  WorkOptions,
+} from './jobs-worker.ts';
 export { outbox } from './outbox.ts';
-export type { AddedOrder, NewOrder, Transaction } from './outbox.ts';
+export type { AddedOrder, NewOrder } from './outbox.ts';
+export { defineQueue } from './queue.ts';
+export type { PayloadSchema, Queue, SchemaIssue, SchemaResult, StandardSchema } from './queue.ts';
+export type { Transaction } from './transaction.ts';

@@ -1,17 +1,11 @@
-import { types } from 'node:util';
-import { isSpanContextValid, trace } from '@opentelemetry/api';
-import { AppError, codeOf, messageOf } from '../kernel/errors.ts';
 import { parseExactJson } from '../kernel/exact-json.ts';
 import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { isIdempotencyKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../outbox/domain/idempotency-key.ts';
 import { requestDigest } from '../outbox/domain/request-digest.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
-import { readTraceContext } from '../platform/telemetry/trace-context.ts';
-
-/** A client in an open transaction: a `Client` or `PoolClient` of pg, or whatever passes its queries on to one. */
-export type Transaction = Readonly<{
-  query(text: string, values: unknown[]): Promise<Readonly<{ rows: readonly unknown[] }>>;
-}>;
+import { traceparentOf } from './traceparent.ts';
+import { askClient, requireClient, type Transaction } from './transaction.ts';
+import { writeJson } from './write-json.ts';
 
 export type NewOrder = Readonly<{
   /** Where it goes: a name under `outbox.destinations` of the server's configuration. */
@@ -44,8 +38,6 @@ const MAX_DESTINATION_LENGTH = 100;
 const MAX_NAME_LENGTH = 255;
 /** As `outbox.add_order` has it: a batch of orders is in memory at once. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
-/** No such schema, function or table. */
-const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 
 export const outbox = { add } as const;
 
@@ -54,15 +46,11 @@ export const outbox = { add } as const;
  * existed. Throws where the database or the client does, and for something that is no such client.
  */
 async function add(tx: Transaction, order: NewOrder): Promise<AddedOrder> {
-  requireClient(tx);
+  requireClient('outbox.add(tx, order)', tx);
   const checked = checkOrder(order);
   if ('reason' in checked) return { outcome: 'refused', id: null, reason: checked.reason };
-  const { text, values } = insertOrder(checked);
-  try {
-    return readOutcome(await tx.query(text, [...values]));
-  } catch (error) {
-    throw missing.has(codeOf(error) ?? '') ? notMigrated(error) : error;
-  }
+  const [row] = await askClient(tx, insertOrder(checked), { call: 'outbox.add', slice: 'outbox' });
+  return readOutcome(row as AddedRow);
 }
 
 /** What the statement needs, all of it storable. */
@@ -89,12 +77,9 @@ function insertOrder(order: StorableOrder): Sql {
       p_traceparent => ${order.traceparent}::text, p_actor => session_user::text)`;
 }
 
-function readOutcome(result: Readonly<{ rows: readonly unknown[] }>): AddedOrder {
-  const row = (result as Partial<typeof result> | undefined)?.rows?.[0] as
-    | Readonly<{ id: string; outcome: 'created' | 'replayed' | 'mismatch' | 'busy' }>
-    | undefined;
-  if (row === undefined)
-    throw new TypeError('outbox.add: query(text, values) of the given client did not answer with { rows }');
+type AddedRow = Readonly<{ id: string; outcome: 'created' | 'replayed' | 'mismatch' | 'busy' }>;
+
+function readOutcome(row: AddedRow): AddedOrder {
   switch (row.outcome) {
     case 'created':
     case 'replayed':
@@ -104,28 +89,6 @@ function readOutcome(result: Readonly<{ rows: readonly unknown[] }>): AddedOrder
     case 'busy':
       return { outcome: 'busy', id: null, reason: 'another transaction holds the key or the ordering key' };
   }
-}
-
-function notMigrated(cause: unknown): AppError {
-  return new AppError(
-    'SYS_PLATFORM_SCHEMA_OUTDATED',
-    'internal',
-    'the database has no outbox yet: apply the migrations with `redrive migrate up`',
-    { cause },
-  );
-}
-
-/** A pool has `query` too, but runs it on any of its connections: the order would outlive a rollback. */
-function requireClient(tx: unknown): void {
-  const client = tx as Readonly<{ query?: unknown; totalCount?: unknown; idleCount?: unknown }> | null;
-  if (typeof client?.query !== 'function')
-    throw new TypeError(
-      'outbox.add(tx, order): tx is no client with query(text, values), such as a Client or PoolClient of pg',
-    );
-  if (typeof client.totalCount === 'number' && typeof client.idleCount === 'number')
-    throw new TypeError(
-      'outbox.add(tx, order): tx is a pool, which would add the order outside of your transaction; pass the client that `await pool.connect()` gave',
-    );
 }
 
 /** Everything that would make the statement fail, and with it the caller's transaction, is found before. */
@@ -148,7 +111,7 @@ function checkOrder(order: NewOrder): StorableOrder | Refusal {
     digest: requestDigest({ destination, orderingKey, request: written.value }),
     orderingKey,
     traceId: traceId ?? traceIdIn(written.value),
-    traceparent: traceparentOf(order),
+    traceparent: traceparentOf(order.traceparent),
   };
 }
 
@@ -172,59 +135,14 @@ type WrittenRequest = Readonly<{ text: string; value: Readonly<Record<string, un
 
 /** The request as JSON text and as what that text says, or why that would not be what the service meant. */
 function writeRequest(request: unknown): WrittenRequest | Refusal {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(request, refuseLoss) as string | undefined;
-  } catch (error) {
-    return refuse(`request ${error instanceof Loss ? '' : 'has no JSON form: '}${messageOf(error)}`);
-  }
-  if (text?.startsWith('{') !== true) return refuse('request is not an object');
+  if (request === undefined) return refuse('request is not an object');
+  const written = writeJson('request', request);
+  if ('reason' in written) return written;
+  const { text } = written;
+  if (!text.startsWith('{')) return refuse('request is not an object');
   if (Buffer.byteLength(text) > MAX_REQUEST_BYTES)
     return refuse(`request is larger than ${MAX_REQUEST_BYTES} bytes of JSON`);
   const read = parseExactJson(text, 'request');
   if (!read.ok) return refuse(`request: ${read.flaw.field} ${read.flaw.message}`);
   return { text, value: read.value as WrittenRequest['value'] };
-}
-
-/** Something that JSON would drop or turn into null without a word. */
-class Loss extends Error {}
-
-/** Called for every value as it is written, so that what was checked is what is stored. */
-function refuseLoss(this: unknown, name: string, value: unknown): unknown {
-  const plain = types.isBoxedPrimitive(value) ? value.valueOf() : value;
-  const kind = kindWithoutJson(this as Readonly<Record<string, unknown>>, name, plain);
-  if (kind !== null) throw new Loss(`holds ${kind} at ${JSON.stringify(name)}, which JSON cannot`);
-  return plain;
-}
-
-function kindWithoutJson(
-  holder: Readonly<Record<string, unknown>>,
-  name: string,
-  value: unknown,
-): string | null {
-  if (typeof value === 'number') return Number.isFinite(value) ? null : String(value);
-  if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol')
-    return `a ${typeof value}`;
-  if (value === undefined) return Array.isArray(holder) ? 'undefined' : null;
-  if (value === null) return types.isDate(holder[name]) ? 'an invalid date' : null;
-  if (typeof value !== 'object') return null;
-  return emptyKinds.find(([, isOne]) => isOne(value))?.[0] ?? null;
-}
-
-/** Objects with contents that JSON.stringify writes as `{}`. */
-const emptyKinds: readonly (readonly [name: string, isOne: (value: object) => boolean])[] = [
-  ['a Map', types.isMap],
-  ['a Set', types.isSet],
-  ['a Promise', types.isPromise],
-  ['a RegExp', types.isRegExp],
-  ['an Error', types.isNativeError],
-  ['an ArrayBuffer', types.isAnyArrayBuffer],
-];
-
-/** A trace is never worth an order: what is no traceparent is left out. */
-function traceparentOf({ traceparent }: NewOrder): string | null {
-  if (traceparent !== undefined) return readTraceContext({ traceparent }) === undefined ? null : traceparent;
-  const span = trace.getActiveSpan()?.spanContext();
-  if (span === undefined || !isSpanContextValid(span)) return null;
-  return `00-${span.traceId}-${span.spanId}-${(span.traceFlags & 0xff).toString(16).padStart(2, '0')}`;
 }

@@ -25,6 +25,8 @@ export type TestSystemOptions = Readonly<{
   /** Starts on a database that is there already, as a restart or a second replica does. */
   database?: TestDatabase;
   wrap?: SystemOptions['wrap'];
+  /** For a test that reads the log. */
+  logger?: SystemOptions['logger'];
 }>;
 
 const kafkaEnv = {
@@ -49,6 +51,7 @@ export async function startTestSystem(options: TestSystemOptions = {}): Promise<
   const system = await startSystem(config, {
     onPortTaken: 'fail',
     ...(options.wrap === undefined ? {} : { wrap: options.wrap }),
+    ...(options.logger === undefined ? {} : { logger: options.logger }),
   });
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopped ??= system.stop());

@@ -2,12 +2,14 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { persist } from '../../platform/postgres/persist.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { notify } from '../../platform/postgres/wake.ts';
 import { reap, renew, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
 import type { QueueSettings } from '../domain/queue-settings.ts';
 import type { JobEnd, JobStore, SettledJob } from '../usecase/ports.ts';
 import { claimFree, isLast } from './claim-jobs.ts';
 import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
+import { jobsChannel } from './jobs-channel.ts';
 import { claimLimited } from './limited-claim.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
 import { settleJobs } from './settle-jobs.ts';
@@ -15,6 +17,16 @@ import { settleJobs } from './settle-jobs.ts';
 export type JobStoreOptions = Readonly<{
   book: Pick<QueueBook, 'settingsOf' | 'isLimited'>;
   onSettleRetry: (error: unknown) => void;
+  onReaped?: (job: ReapedJob) => void;
+}>;
+
+/** What has become of a job whose worker was lost. */
+export type ReapedJob = Readonly<{
+  jobId: string;
+  queue: string;
+  status: 'failed' | 'dead_letter';
+  error: string;
+  retryCount: number;
 }>;
 
 const reapBatch = 500;
@@ -23,8 +35,13 @@ const settleWithinMs = 60_000;
 export function createPostgresJobStore(
   db: Database,
   worker: Worker,
-  { book, onSettleRetry }: JobStoreOptions,
+  { book, onSettleRetry, onReaped = () => {} }: JobStoreOptions,
 ): JobStore {
+  /** What has ended may have made room for others. Who is not told of it finds out by polling. */
+  const tellOfRoom = async (queue: string): Promise<void> => {
+    if (book.isLimited(queue)) await notify(db, jobsChannel(queue)).catch(() => {});
+  };
+
   return {
     async enqueue(job) {
       const [row] = await db.query<{ job_id: string; status: Status; is_duplicate: boolean }>(sql`
@@ -42,6 +59,7 @@ export function createPostgresJobStore(
       const rows = await db.query(sql`
         SELECT 1 FROM jobs.job_queue t
         WHERE t.queue = ${queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now() AND ${isLast}
+          AND NOT EXISTS (SELECT 1 FROM jobs.queues q WHERE q.queue = ${queue} AND q.paused)
         LIMIT 1`);
       return rows.length > 0;
     },
@@ -80,6 +98,7 @@ export function createPostgresJobStore(
           onRetry: onSettleRetry,
         },
       );
+      await tellOfRoom(queue);
       return settled;
     },
 
@@ -96,16 +115,33 @@ export function createPostgresJobStore(
       const queues = await db.query<{ queue: string }>(sql`
         SELECT DISTINCT queue FROM jobs.job_queue WHERE status = 'running'`);
       let reaped = 0;
-      for (const { queue } of queues) reaped += await reapQueue(db, queue, book.settingsOf(queue));
+      for (const { queue } of queues) {
+        const lost = await reapQueue(db, queue, book.settingsOf(queue));
+        for (const job of lost) onReaped(job);
+        if (lost.length > 0) await tellOfRoom(queue);
+        reaped += lost.length;
+      }
       return reaped;
     },
   };
 }
 
-async function reapQueue(db: Database, queue: string, { backoff }: QueueSettings): Promise<number> {
+type ReapedRow = Readonly<{
+  job_id: string;
+  queue: string;
+  status: ReapedJob['status'];
+  error_message: string;
+  retry_count: number;
+}>;
+
+async function reapQueue(
+  db: Database,
+  queue: string,
+  { backoff }: QueueSettings,
+): Promise<readonly ReapedJob[]> {
   const isDead: Sql = sql`t.retry_count + 1 >= t.max_retries`;
   const dueAt: Sql = sql`now() + ${backoffOf(sql`t.retry_count + 1`, backoff)} * interval '1 millisecond'`;
-  const rows = await reap<{ job_id: string }>(db, jobs, {
+  const rows = await reap<ReapedRow>(db, jobs, {
     where: sql`t.queue = ${queue} AND t.status = 'running'`,
     limit: reapBatch,
     set: sql`
@@ -119,7 +155,13 @@ async function reapQueue(db: Database, queue: string, { backoff }: QueueSettings
       true AS has_failed`,
     also: sql`${noteFailures(sql`reaped`)}${tellOfDead(sql`reaped`)}`,
   });
-  return rows.length;
+  return rows.map((row) => ({
+    jobId: row.job_id,
+    queue: row.queue,
+    status: row.status,
+    error: row.error_message,
+    retryCount: row.retry_count,
+  }));
 }
 
 /** A text from outside that the database refuses never keeps a job open. */

@@ -24,7 +24,11 @@ const participle: Readonly<Record<Action, string>> = {
   cancel: 'cancelled',
 };
 
-function refusal(action: Action, jobId: string, refused: Exclude<ActionOutcome, { outcome: 'done' }>): AppError {
+function refusal(
+  action: Action,
+  jobId: string,
+  refused: Exclude<ActionOutcome, { outcome: 'done' }>,
+): AppError {
   switch (refused.outcome) {
     case 'not_found':
       return jobNotFound(jobId);
@@ -34,9 +38,11 @@ function refusal(action: Action, jobId: string, refused: Exclude<ActionOutcome, 
       return conflict(action, facts);
     }
     case 'key_taken':
-      return conflict(action, `its dedupe key is taken: dedupe_key=${refused.dedupeKey}, job_id=${refused.holder}`, [
-        { field: 'dedupe_key', reason: 'taken', message: refused.holder },
-      ]);
+      return conflict(
+        action,
+        `its dedupe key is taken: dedupe_key=${refused.dedupeKey}, job_id=${refused.holder}`,
+        [{ field: 'dedupe_key', reason: 'taken', message: refused.holder }],
+      );
     case 'busy':
       return new AppError('SYS_JOBS_BUSY', 'conflict', 'somebody else is at this job; try again', {
         retryAfterMs: 1000,
@@ -45,5 +51,7 @@ function refusal(action: Action, jobId: string, refused: Exclude<ActionOutcome, 
 }
 
 function conflict(action: Action, why: string, details: AppError['details'] = []): AppError {
-  return new AppError('SYS_JOBS_CONFLICT', 'conflict', `job cannot be ${participle[action]}: ${why}`, { details });
+  return new AppError('SYS_JOBS_CONFLICT', 'conflict', `job cannot be ${participle[action]}: ${why}`, {
+    details,
+  });
 }

@@ -13,6 +13,12 @@ export type PullRequest = Readonly<{
   looksForAlone: boolean;
 }>;
 
+export type Pulled = Readonly<{
+  jobs: readonly PulledJob[];
+  /** One that must run alone is due, or was until this moment. */
+  aloneIsDue: boolean;
+}>;
+
 export type PulledJob = Readonly<{
   jobId: string;
   queue: string;
@@ -53,7 +59,8 @@ export type Heartbeat = Readonly<{
 export type Renewed = Readonly<{ status: Status; leaseUntil: Date }> | null;
 
 export type PullStore = Readonly<{
-  claim(asked: PullRequest): Promise<readonly PulledJob[]>;
+  /** A job that must run alone comes by itself, to a worker that has no other, which gets none beside it. */
+  claim(asked: PullRequest): Promise<Pulled>;
   find(jobId: string): Promise<HeldJob | null>;
   /** How it stands then; null where it was somebody else's by then, which has been counted. */
   settle(queue: string, owner: string | null, end: JobEnd): Promise<Status | null>;
@@ -98,6 +105,9 @@ export type SkippedJob = Readonly<{
   holder: string | null;
 }>;
 
+/** The oldest deaths first. Those whose dedupe key is taken stand apart, or they would be in the way for ever. */
+export type FoundDead = Readonly<{ jobIds: readonly string[]; keyTaken: readonly SkippedJob[] }>;
+
 export type RequeuedBatch = Readonly<{ requeued: number; skipped: readonly SkippedJob[] }>;
 
 export type DeadSample = Readonly<{
@@ -119,8 +129,7 @@ export type RequeuePreview = Readonly<{
 
 export type JobActions = Readonly<{
   act(action: Action, jobId: string, by: Decision): Promise<ActionOutcome>;
-  /** The oldest deaths first. */
-  findDead(filter: DeadFilter, limit: number): Promise<readonly string[]>;
+  findDead(filter: DeadFilter, limit: number): Promise<FoundDead>;
   /**
    * Requeues those of them that still match, in one transaction: all that can be, or, where somebody else is at one
    * of them, none: null.

@@ -36,6 +36,18 @@ export async function finishPulledJob(deps: FinishDeps, held: Held, pulled: Pull
   throw stale(job.jobId, `status=${status ?? 'changed this moment'}`);
 }
 
+/** They were claimed, and whoever asked for them never got them. */
+export async function giveJobsBack(
+  { store }: Pick<FinishDeps, 'store'>,
+  jobs: readonly Held[],
+): Promise<void> {
+  for (const { jobId, epoch } of jobs) {
+    const job = await store.find(jobId);
+    if (job?.epoch === epoch && job.status === 'running')
+      await store.settle(job.queue, job.owner, endOf(job, { end: 'released' }));
+  }
+}
+
 /** Prolongs the lease, and tells how far the job has come. */
 export async function keepPulledJob(
   deps: FinishDeps,

@@ -25,22 +25,25 @@ const lookForAloneEveryMs = 1000;
 const maxRemembered = 1000;
 
 export function createPuller({ store, clock, waitForWork }: PullDeps): Puller {
-  const lookedForAlone = new Map<string, number>();
+  const lookAloneAtMs = new Map<string, number>();
 
-  const looksForAlone = (queue: string): boolean => {
-    const now = clock.monotonicMs();
-    const last = lookedForAlone.get(queue);
-    if (last !== undefined && now - last < lookForAloneEveryMs) return false;
-    if (lookedForAlone.size >= maxRemembered) lookedForAlone.clear();
-    lookedForAlone.set(queue, now);
-    return true;
+  const claim = async (asked: Omit<PullRequest, 'looksForAlone'>): Promise<readonly PulledJob[]> => {
+    const { queue } = asked;
+    const looksForAlone = clock.monotonicMs() >= (lookAloneAtMs.get(queue) ?? 0);
+    const { jobs, aloneIsDue } = await store.claim({ ...asked, looksForAlone });
+    // Where there is one there are more: those who were under way beside it when its worker went down.
+    if (looksForAlone && !aloneIsDue) {
+      if (lookAloneAtMs.size >= maxRemembered) lookAloneAtMs.clear();
+      lookAloneAtMs.set(queue, clock.monotonicMs() + lookForAloneEveryMs);
+    }
+    return jobs;
   };
 
   return {
     async pull(asked, { waitMs, signal }) {
       const endsAtMs = clock.monotonicMs() + waitMs;
       for (;;) {
-        const jobs = await store.claim({ ...asked, looksForAlone: looksForAlone(asked.queue) });
+        const jobs = await claim(asked);
         const leftMs = endsAtMs - clock.monotonicMs();
         if (jobs.length > 0 || leftMs <= 0 || signal.aborted) return jobs;
         await waitForWork(asked.queue, Math.min(leftMs, lookAgainMs), signal);

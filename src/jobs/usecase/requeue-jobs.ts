@@ -33,7 +33,7 @@ export async function requeueJobs(
   const { filter, limit, by } = asked;
   const endsAtMs = clock.monotonicMs() + withinMs;
   const found = await actions.findDead(filter, limit + 1);
-  const jobIds = found.slice(0, limit);
+  const jobIds = found.jobIds.slice(0, limit);
   const skippedJobs: SkippedJob[] = [];
   let requeued = 0;
   let skipped = 0;
@@ -41,8 +41,9 @@ export async function requeueJobs(
     skipped += jobs.length;
     skippedJobs.push(...jobs.slice(0, Math.max(0, maxTold - skippedJobs.length)));
   };
+  skip(found.keyTaken);
   let at = 0;
-  for (let size = batchSize; at < jobIds.length && clock.monotonicMs() < endsAtMs; ) {
+  for (let size = batchSize; at < jobIds.length && clock.monotonicMs() < endsAtMs;) {
     const batch = jobIds.slice(at, at + size);
     const done = await actions.requeueAll(batch, filter, by);
     if (done === null && batch.length > 1) {
@@ -55,7 +56,7 @@ export async function requeueJobs(
     size = Math.min(batchSize, size * 2);
   }
   onRequeued({ requeued, skipped, by });
-  return { requeued, skipped, skippedJobs, isMore: found.length > at };
+  return { requeued, skipped, skippedJobs, isMore: found.jobIds.length > at };
 }
 
 export async function previewRequeue(

@@ -46,6 +46,8 @@ export type QueueWorker = Service &
 const checkEveryMs = 100;
 const saveProgressEveryMs = 1000;
 const lookAloneEveryMs = 1000;
+/** Until it looks again where the one it saw could not be had: its queue is paused or has no room, or it is gone. */
+const lookAloneAgainMs = 5000;
 /** How long a handler that was told to stop keeps its slot. */
 const graceMs = 5000;
 const retryAfterErrorMs = 500;
@@ -64,7 +66,8 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   const { signal } = stopping;
   const claimer = createClaimer(store, clock);
   let waiting: ClaimedJob[] = [];
-  const running = new Map<string, JobRun>();
+  /** Also those that were told to stop and still have their slot: the same job may run here again beside them. */
+  const running = new Set<JobRun>();
   let zombies = 0;
   let averageMs: number | null = null;
   let isLeaseCheckDue = false;
@@ -97,7 +100,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     });
 
   const leaveSlot = (run: JobRun): void => {
-    running.delete(run.job.jobId);
+    running.delete(run);
     startNext();
     if (waiting.length + running.size <= wakeAt) onChange();
   };
@@ -112,7 +115,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
 
   const start = async (job: ClaimedJob): Promise<void> => {
     const run = createJobRun(job, { clock, renewNow: (one) => renew([one.job]) });
-    running.set(job.jobId, run);
+    running.add(run);
     const end = await handle(run);
     averageMs = averageOf(averageMs, clock.monotonicMs() - run.startedAtMs);
     if (run.isZombie()) {
@@ -144,7 +147,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   const checkTimes = (): void => {
     const now = clock.monotonicMs();
     const timeoutMs = options.timeoutMs();
-    for (const run of running.values()) {
+    for (const run of running) {
       const givenUpAtMs = run.givenUpAtMs();
       if (givenUpAtMs === null) {
         if (now - run.startedAtMs > timeoutMs) timeOut(run, timeoutMs);
@@ -158,18 +161,20 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     }
   };
 
-  const heldRuns = (): readonly JobRun[] => [...running.values()].filter((run) => run.givenUpAtMs() === null);
+  const heldRuns = (): readonly JobRun[] => [...running].filter((run) => run.givenUpAtMs() === null);
 
   const renew = async (due: readonly ClaimedJob[]): Promise<void> => {
     const { jobIds, endsAtMs } = await store.renew(due, leaseMs);
     const kept = new Set(jobIds);
-    const lost = new Set(due.map(({ jobId }) => jobId).filter((jobId) => !kept.has(jobId)));
-    for (const jobId of kept) running.get(jobId)?.renew(endsAtMs);
-    for (const jobId of lost)
-      running.get(jobId)?.giveUp(new Error('the job was taken away: cancelled, or its lease was lost'));
+    const asked = new Map(due.map(({ jobId, lease }) => [jobId, lease.epoch]));
+    const isAsked = ({ jobId, lease }: ClaimedJob): boolean => asked.get(jobId) === lease.epoch;
+    for (const run of heldRuns().filter(({ job }) => isAsked(job))) {
+      if (kept.has(run.job.jobId)) run.renew(endsAtMs);
+      else run.giveUp(new Error('the job was taken away: cancelled, or its lease was lost'));
+    }
     waiting = waiting
-      .filter(({ jobId }) => !lost.has(jobId))
-      .map((job) => (kept.has(job.jobId) ? { ...job, lease: { ...job.lease, endsAtMs } } : job));
+      .filter((job) => !isAsked(job) || kept.has(job.jobId))
+      .map((job) => (isAsked(job) ? { ...job, lease: { ...job.lease, endsAtMs } } : job));
   };
 
   const renewLeases = async (): Promise<void> => {
@@ -201,16 +206,17 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   };
 
   const held = (): number => waiting.length + running.size;
+  const isIdle = (): boolean => held() === 0 && ends.isEmpty();
 
   /** A job that ends brings no other one: until there is word of new ones, or none is left here. */
   const untilWorkOrEmpty = async (): Promise<void> => {
     const done = new AbortController();
-    let isTime = false;
+    const heard = new AbortController();
     const word = deps.waitForWork(queue, pollMs, AbortSignal.any([done.signal, signal])).finally(() => {
-      isTime = true;
+      heard.abort();
       onChange();
     });
-    while (!isTime && held() > 0) await change(0, checkEveryMs);
+    while (!heard.signal.aborted && !isIdle()) await change(0, checkEveryMs);
     done.abort();
     await word;
   };
@@ -230,7 +236,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     const jobs = await claimer.claim({ queue, limit: most - held(), leaseMs });
     waiting.push(...jobs);
     startNext();
-    if (jobs.length === 0 && held() > 0) await untilWorkOrEmpty();
+    if (jobs.length === 0 && !isIdle()) await untilWorkOrEmpty();
     return jobs.length > 0;
   };
 
@@ -240,15 +246,24 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     return store.hasAlone(queue);
   };
 
-  /** Claims and runs until there is nothing, or somebody is to have the process for itself. */
+  const pauseAfter = async (error: unknown): Promise<false> => {
+    if (!signal.aborted) deps.onError('claiming', error);
+    await sleep(retryAfterErrorMs, signal);
+    return false;
+  };
+
+  /**
+   * Claims and runs until there is nothing, or somebody is to have the process for itself. It is left with nothing
+   * claimed, running or not yet written down: what takes the process down alone costs no neighbour an attempt.
+   */
   const workTogether = async (): Promise<Readonly<{ foundAny: boolean; hasAlone: boolean }>> => {
     let foundAny = false;
     let hasAlone = false;
     do {
-      foundAny = (await claimSome()) || foundAny;
-      hasAlone = await isAloneDue();
-    } while (held() > 0 && !hasAlone && !solo.isWanted() && !signal.aborted);
-    while (held() > 0 && !signal.aborted) await change(0, checkEveryMs);
+      foundAny = (await claimSome().catch(pauseAfter)) || foundAny;
+      hasAlone = await isAloneDue().catch(pauseAfter);
+    } while (!isIdle() && !hasAlone && !solo.isWanted() && !signal.aborted);
+    while (!isIdle() && !signal.aborted) await change(0, checkEveryMs);
     return { foundAny, hasAlone };
   };
 
@@ -257,9 +272,9 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
       const { jobs } = await store.claim({ queue, limit: 1, leaseMs, lane: 'alone', after: null });
       waiting.push(...jobs);
       startNext();
-      while (held() > 0 && !signal.aborted) await change(0, checkEveryMs);
+      while (!isIdle() && !signal.aborted) await change(0, checkEveryMs);
       // Where there was one there may be more.
-      lookAloneAtMs = 0;
+      lookAloneAtMs = jobs.length > 0 ? 0 : clock.monotonicMs() + lookAloneAgainMs;
     });
 
   const round = async (): Promise<void> => {

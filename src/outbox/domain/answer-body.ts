@@ -1,15 +1,4 @@
-/** What a body says if it is JSON: the value, and the text that it came from. */
-export type JsonBody = Readonly<{ value: unknown; text: string }>;
-
-/** Also with a byte order mark, which some servers send; undefined for everything that is not JSON in UTF-8. */
-export function readJsonBody(body: Buffer): JsonBody | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    return { value: JSON.parse(text), text };
-  } catch {
-    return undefined;
-  }
-}
+import type { JsonBody } from '../../kernel/http-answer.ts';
 
 /**
  * A field of an answer as text: of the answer itself, or with dots deeper inside, as in `error.code`. Undefined

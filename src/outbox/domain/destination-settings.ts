@@ -13,6 +13,8 @@ type AnySettings = Readonly<{
   maxAgeMs: number;
   /** A JSON Schema for requests, already read; undefined takes any object. */
   schema: Readonly<Record<string, unknown>> | undefined;
+  /** Retries after the first send, where it is not as many as for all. */
+  retryMax?: number;
 }>;
 
 export type HttpSettings = AnySettings &
@@ -39,6 +41,10 @@ export type HttpSettings = AnySettings &
     statusUrl: string | undefined;
     /** Undefined: a 2xx says done, 404 says absent. */
     status: StatusProfile | undefined;
+    /** Each request carries `X-Redrive-Signature`. The secret is asked for at each send, and does not throw. */
+    sign?: Readonly<{ secret: () => string }>;
+    /** Whoever knows the path may write there: no text that is kept repeats it. */
+    isUrlSecret?: boolean;
   }>;
 
 /** What a 409 means: always one thing, or by the value of a field or header of the answer. */

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { sha256Of } from '../../kernel/canonical-json.ts';
 import type { ConflictProfile } from './destination-settings.ts';
-import { judgeAnswer, type AnswerProfile, type HttpAnswer } from './judge-answer.ts';
+import type { HttpAnswer } from '../../kernel/http-answer.ts';
+import { judgeAnswer, type AnswerProfile } from './judge-answer.ts';
 import type { SendOutcome } from './order.ts';
 
 const key = '01JABCXYZ-ULID-5678';

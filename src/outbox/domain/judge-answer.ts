@@ -1,25 +1,19 @@
-import { retryAfterMs } from '../../kernel/backoff.ts';
 import { canonicalJson, sha256Of } from '../../kernel/canonical-json.ts';
+import {
+  askedWaitMs,
+  describeAnswer,
+  readJsonBody,
+  type HttpAnswer,
+  type JsonBody,
+} from '../../kernel/http-answer.ts';
 import { cleanText } from '../../kernel/text.ts';
-import { fieldText, readJsonBody, type JsonBody } from './answer-body.ts';
+import { fieldText } from './answer-body.ts';
 import type { ConflictProfile, HttpSettings } from './destination-settings.ts';
 import type { Answer, SendOutcome } from './order.ts';
 
-/** What came back over HTTP. */
-export type HttpAnswer = Readonly<{
-  status: number;
-  /** By their names in lower case. */
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  body: Buffer;
-  /** There was more of the body than was read. */
-  isBodyCut: boolean;
-}>;
-
 export type AnswerProfile = Readonly<Pick<HttpSettings, 'response' | 'conflict' | 'outsideIdField'>>;
 
-const MAX_RETRY_AFTER_MS = 3_600_000;
 const MAX_OUTSIDE_ID_BYTES = 200;
-const MAX_DETAIL_CHARACTERS = 200;
 
 /** What is known of the result of an order that the destination says it has processed before. */
 const CONFLICT_DIGEST = 'sha256:from-conflict';
@@ -37,8 +31,8 @@ export function judgeAnswer(
 ): SendOutcome {
   const { status } = answer;
   if (status >= 200 && status <= 299) return judgeSuccess(answer, profile, idempotencyKey);
-  const detail = detailOf(answer);
-  const wait = { retryAfterMs: longestWait(answer.headers['retry-after'], now) };
+  const detail = describeAnswer(answer);
+  const wait = { retryAfterMs: askedWaitMs(answer, now) };
   switch (status) {
     case 401:
     case 403:
@@ -62,7 +56,7 @@ export function judgeAnswer(
 function judgeSuccess(answer: HttpAnswer, profile: AnswerProfile, idempotencyKey: string): SendOutcome {
   const json = answer.isBodyCut ? undefined : readJsonBody(answer.body);
   const flaw = profile.response === 'json' ? flawOf(answer, json, idempotencyKey) : undefined;
-  if (flaw !== undefined) return { end: 'unknown', code: 'UNKNOWN', detail: detailOf(answer, flaw) };
+  if (flaw !== undefined) return { end: 'unknown', code: 'UNKNOWN', detail: describeAnswer(answer, flaw) };
   const digest = digestOf(answer.body, json);
   return { end: 'sent', answer: keptAnswer(answer.status, digest, json, profile), isConflict: false };
 }
@@ -85,7 +79,7 @@ function judgeConflict(
   wait: Readonly<{ retryAfterMs: number | undefined }>,
 ): SendOutcome {
   const json = answer.isBodyCut ? undefined : readJsonBody(answer.body);
-  const detail = detailOf(answer);
+  const detail = describeAnswer(answer);
   switch (meaningOf(answer, json, profile.conflict)) {
     case 'processed':
       return {
@@ -134,25 +128,6 @@ function digestOf(body: Buffer, json: JsonBody | undefined): string {
     // JSON can say what has no canonical form: a lone surrogate, or 1e400.
     return sha256Of(body);
   }
-}
-
-/** `HTTP 500: <the beginning of the body>`, on one line. */
-function detailOf({ status, body }: HttpAnswer, flaw?: string): string {
-  const head = flaw === undefined ? `HTTP ${status}` : `HTTP ${status}, ${flaw}`;
-  const said = cleanText(body, 4 * MAX_DETAIL_CHARACTERS)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim();
-  const start = said.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed();
-  return start === '' ? head : `${head}: ${start}`;
-}
-
-/** Of several wishes the longest: never earlier than asked for. */
-function longestWait(header: string | readonly string[] | undefined, now: Date): number | undefined {
-  const waits = [header ?? []]
-    .flat()
-    .map((text) => retryAfterMs(text, now, MAX_RETRY_AFTER_MS))
-    .filter((wait) => wait !== undefined);
-  return waits.length === 0 ? undefined : Math.max(...waits);
 }
 
 function firstOf(header: string | readonly string[] | undefined): string | undefined {

@@ -1,13 +1,14 @@
 import { messageOf } from '../../kernel/errors.ts';
 import { sleep, systemClock, type Clock } from '../../kernel/clock.ts';
 import { backoffMs, type Backoff } from '../../kernel/backoff.ts';
+import { readJsonBody, type HttpAnswer } from '../../kernel/http-answer.ts';
 import { cleanText } from '../../kernel/text.ts';
-import { fieldText, readJsonBody } from '../domain/answer-body.ts';
+import { fieldText } from '../domain/answer-body.ts';
 import type { HttpSettings, StatusProfile } from '../domain/destination-settings.ts';
-import { judgeAnswer, type HttpAnswer } from '../domain/judge-answer.ts';
+import { judgeAnswer } from '../domain/judge-answer.ts';
 import type { StatusAnswer } from '../usecase/ports.ts';
-import { createHttpPool, startCall, type CallEnd } from './http-call.ts';
-import { readHeaders, withoutSecrets } from './outgoing-headers.ts';
+import { createHttpPool, startCall, type CallEnd } from '../../platform/http-client/http-call.ts';
+import { readHeaders, withoutSecrets } from '../../platform/http-client/outgoing-headers.ts';
 
 export type StatusQuestion = Readonly<{
   ask(idempotencyKey: string): Promise<StatusAnswer>;

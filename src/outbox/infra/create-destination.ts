@@ -60,7 +60,7 @@ function policyOf(settings: DestinationSettings, { retryMax, backoff }: Destinat
       ? { idempotency: settings.idempotency, dedupWindowMs: settings.dedupWindowMs }
       : // Who reads a topic or a mailbox knows a double by its key, or bears it.
         { idempotency: 'consumer' as const, dedupWindowMs: 0 };
-  return { ...promise, retryMax, backoff, maxAgeMs };
+  return { ...promise, retryMax: settings.retryMax ?? retryMax, backoff, maxAgeMs };
 }
 
 function wayTo(settings: DestinationSettings, deps: DestinationDeps): Way {

@@ -4,10 +4,16 @@ import type { HttpSettings } from '../domain/destination-settings.ts';
 import { judgeAnswer } from '../domain/judge-answer.ts';
 import type { SendOutcome } from '../domain/order.ts';
 import type { OutgoingOrder, Sender } from '../usecase/ports.ts';
-import { createHttpPool, startCall, type CallEnd, type HttpCall } from './http-call.ts';
+import {
+  createHttpPool,
+  startCall,
+  type CallEnd,
+  type HttpCall,
+} from '../../platform/http-client/http-call.ts';
 import { orderBody } from './order-body.ts';
-import { readHeaders, withoutSecrets } from './outgoing-headers.ts';
-import { traceparentOf } from './traceparent.ts';
+import { readHeaders, withoutSecrets } from '../../platform/http-client/outgoing-headers.ts';
+import { signatureOf } from './signature.ts';
+import { traceparentOf } from '../../platform/telemetry/outgoing-traceparent.ts';
 
 export type HttpSender = Readonly<{ send: Sender; close(): Promise<void> }>;
 
@@ -29,6 +35,7 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
     timeoutMs: settings.timeoutMs,
     tls: settings.tls,
   });
+  const secretPath = settings.isUrlSecret === true ? { path: url.pathname.replaceAll('/', ' ') } : {};
   const running = new Set<Promise<unknown>>();
   let isClosed = false;
   const send: Sender = (orders, stopping) => {
@@ -40,7 +47,7 @@ export function createHttpSender(settings: HttpSettings, options: SenderOptions 
       if (body === undefined) return { outcome: Promise.resolve(unreadableRequest), withdraw: () => {} };
       const call = startCall(pool, callOf({ settings, url, order, body, headers: read.headers }));
       const outcome = call.ended.then((end) =>
-        withoutSecretsIn(read.headers, outcomeOf(end, settings, order, options)),
+        withoutSecretsIn({ ...read.headers, ...secretPath }, outcomeOf(end, settings, order, options)),
       );
       return { outcome, withdraw: call.withdraw };
     });
@@ -84,6 +91,9 @@ function callOf(
       ...of.headers,
       'idempotency-key': order.idempotencyKey,
       ...(traceparent === undefined ? {} : { traceparent }),
+      ...(settings.sign === undefined
+        ? {}
+        : { 'x-redrive-signature': signatureOf(body, settings.sign.secret(), new Date()) }),
     },
     body,
     timeoutMs: settings.timeoutMs,
@@ -158,6 +168,6 @@ function describe(error: unknown): string {
   return cleanText(messageOf(error), MAX_DETAIL_BYTES);
 }
 
-function withoutSecretsIn(headers: Readonly<Record<string, string>>, outcome: SendOutcome): SendOutcome {
-  return 'detail' in outcome ? { ...outcome, detail: withoutSecrets(outcome.detail, headers) } : outcome;
+function withoutSecretsIn(secrets: Readonly<Record<string, string>>, outcome: SendOutcome): SendOutcome {
+  return 'detail' in outcome ? { ...outcome, detail: withoutSecrets(outcome.detail, secrets) } : outcome;
 }

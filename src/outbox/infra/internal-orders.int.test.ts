@@ -4,6 +4,8 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import {
   claimAll,
   dead,
+  deadInDoubt,
+  expireLeases,
   orderRow,
   orderStores,
   sent,
@@ -12,7 +14,8 @@ import {
 } from '../../../tests/support/outbox-orders.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { addInternalOrder } from '../index.ts';
+import { addInternalOrder, destinationsWithDead } from '../index.ts';
+import { createPostgresDeliveryStore } from './postgres-delivery-store.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -44,6 +47,46 @@ test('an order of the system itself that is dead tells nobody: telling may be wh
   const told = await database.db.query(sql`
     SELECT 1 FROM platform.notify_events WHERE slice = 'outbox' AND item_id = ${String(order.id)}`);
   assert.deepEqual(told, []);
+  assert.deepEqual(await destinationsWithDead(database.db, ['_notify_2', destination]), [destination]);
+  const action = { id: order.id, actor: 'tester', reason: null, effectChecked: false };
+  assert.deepEqual(await stores().orders.skip(action), { outcome: 'done' });
+  assert.deepEqual(await destinationsWithDead(database.db, [destination]), []);
+});
+
+test('nobody is told that one of them was sent after all, either', async () => {
+  const lost = await addAndClaim('0190a000-0000-7000-8000-000000000003');
+  await expireLeases(database.db);
+  await stores().delivery.reap();
+  const again = await claimAll(stores().delivery, { destination });
+  assert.deepEqual(await settleAs(stores().delivery, again, deadInDoubt), ['dead']);
+  const action = { id: lost.id, actor: 'tester', reason: null, effectChecked: true };
+  assert.deepEqual(await stores().orders.skip(action), { outcome: 'done' });
+  await settleAs(stores().delivery, [lost], sent);
+  const [noted] = await database.db.query(sql`
+    SELECT 1 FROM outbox.outbox_audit WHERE outbox_id = ${lost.id} AND reason = 'a late success'`);
+  assert.ok(noted, 'it has been noticed');
+  assert.deepEqual(await database.db.query(sql`SELECT 1 FROM platform.notify_events`), []);
+});
+
+test('a destination with a number of retries of its own has them when its worker is lost, too', async () => {
+  const store = createPostgresDeliveryStore(database.db, createTestWorker(database.db), {
+    leaseMs: 60_000,
+    retryMax: 0,
+    ownRetryMax: new Map([[destination, 2]]),
+    backoff: { initialMs: 0, maxMs: 0, jitter: 0 },
+    ledgerTtlMs: 3_600_000,
+    askable: [],
+    onSettleRetry: () => {},
+  });
+  const { id } = await addAndClaim('0190a000-0000-7000-8000-000000000004');
+  const statuses: string[] = [];
+  for (let lost = 1; lost <= 3; lost++) {
+    await expireLeases(database.db);
+    await store.reap();
+    statuses.push((await orderRow(database.db, id)).status);
+    await claimAll(store, { destination, retryMax: 9 });
+  }
+  assert.deepEqual(statuses, ['failed', 'failed', 'dead']);
 });
 
 test('an order of the system itself that is rolled back was never there', async () => {

@@ -5,7 +5,7 @@ import type { Broker, Header, OutgoingRecord, PublishResult } from '../../platfo
 import type { KafkaSettings } from '../domain/destination-settings.ts';
 import type { SendOutcome } from '../domain/order.ts';
 import type { OutgoingOrder, Sender } from '../usecase/ports.ts';
-import { traceparentOf } from './traceparent.ts';
+import { traceparentOf } from '../../platform/telemetry/outgoing-traceparent.ts';
 
 const UNREACHABLE_RETRY_MS = 5000;
 const DISABLED_RETRY_MS = 5000;

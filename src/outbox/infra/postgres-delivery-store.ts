@@ -13,6 +13,8 @@ import { settleAttempts } from './postgres-settle.ts';
 export type DeliveryStoreOptions = Readonly<{
   leaseMs: number;
   retryMax: number;
+  /** Of destinations that have a number of retries of their own. */
+  ownRetryMax?: ReadonlyMap<string, number>;
   backoff: Backoff;
   ledgerTtlMs: number;
   /** Destinations that can be asked whether an order has happened. */
@@ -25,11 +27,19 @@ export function createPostgresDeliveryStore(
   worker: Worker,
   options: DeliveryStoreOptions,
 ): DeliveryStore {
-  const { leaseMs, retryMax, backoff, ledgerTtlMs } = options;
+  const {
+    leaseMs,
+    retryMax,
+    ownRetryMax = new Map<string, number>(),
+    backoff,
+    ledgerTtlMs,
+    askable,
+  } = options;
   return {
     claim: (claim) => claimOrders(db, worker, { ...claim, leaseMs }),
     holdBack: (destination, orderingKeys) => holdBack(db, destination, orderingKeys),
-    claimProbe: (probe) => claimProbe(worker, { ...probe, retryMax, leaseMs }),
+    claimProbe: (probe) =>
+      claimProbe(worker, { ...probe, retryMax: ownRetryMax.get(probe.destination) ?? retryMax, leaseMs }),
 
     async succeeded(keys) {
       const rows = await db.transaction(async (tx) => {
@@ -58,7 +68,7 @@ export function createPostgresDeliveryStore(
       return settled;
     },
 
-    reap: () => reapOrders({ db, retryMax, backoff, ledgerTtlMs, askable: options.askable }),
+    reap: () => reapOrders({ db, retryMax, ownRetryMax, backoff, ledgerTtlMs, askable }),
 
     async waitingDestinations() {
       // One look at the index per destination, however many rows wait.

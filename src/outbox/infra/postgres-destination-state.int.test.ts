@@ -9,7 +9,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { createWake } from '../../platform/postgres/wake.ts';
 import { openCircuit, type Circuit } from '../domain/circuit.ts';
 import type { SendOutcome } from '../domain/order.ts';
-import { rateAt, type Throttle } from '../domain/throttle.ts';
+import { rateAt, type Throttle } from '../../kernel/throttle.ts';
 import { createDestinationGate, refreshGates, type DestinationGate } from '../usecase/destination-gate.ts';
 import { untroubled, type DestinationState } from '../usecase/shared-state.ts';
 import { createPostgresDestinationState } from './postgres-destination-state.ts';

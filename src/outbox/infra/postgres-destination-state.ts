@@ -2,7 +2,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/postgres/wake.ts';
 import type { Circuit } from '../domain/circuit.ts';
-import type { Throttle } from '../domain/throttle.ts';
+import type { Throttle } from '../../kernel/throttle.ts';
 import type { DestinationState, DestinationStateStore, StateReading } from '../usecase/shared-state.ts';
 import { outboxChannel } from './outbox-channel.ts';
 

@@ -28,7 +28,8 @@ type Found = Readonly<{
 /**
  * A late success is a fact. The ledger learns of it, so that nobody sends the order again; an order that died of
  * not knowing becomes sent; one that is under way or waiting is left to whoever has it, who asks the ledger. One
- * that a person has resolved stays so, and a person is told: it has happened after all.
+ * that a person has resolved stays so, and a person is told: it has happened after all. (Never of an order of the
+ * system itself: it may be the one that tells.)
  */
 export async function noteLateSuccess(
   { db, worker, ledgerTtlMs }: Readonly<{ db: Database; worker: Worker; ledgerTtlMs: number }>,
@@ -64,7 +65,7 @@ export async function noteLateSuccess(
       VALUES (${late.id}, ${order.status}, ${revives ? 'sent' : order.status}, ${order.retry_count},
               ${late.idempotencyKey}, ${order.trace_id}, ${late.outsideId}, ${late.epoch}, ${worker.owner},
               ${lateReason})`);
-    if (order.resolution !== null)
+    if (order.resolution !== null && !order.destination.startsWith('_'))
       await tx.query(sql`
         INSERT INTO platform.notify_events (slice, kind, subject, item_id, summary)
         VALUES ('outbox', 'late_success', ${order.destination}, ${String(late.id)},

@@ -8,6 +8,8 @@ import { hasSucceeded, lockLanes, lockLedger, orders, releaseNext, tellOfDead } 
 export type ReapDeps = Readonly<{
   db: Database;
   retryMax: number;
+  /** Of destinations that have a number of retries of their own. */
+  ownRetryMax: ReadonlyMap<string, number>;
   backoff: Backoff;
   ledgerTtlMs: number;
   /** Destinations that can be asked: there the next claim finds out, also where no retry is left. */
@@ -28,9 +30,11 @@ type Stuck = Readonly<{
  * next claim decides about sending again. Where no retry is left, a person has to look.
  */
 export async function reapOrders(deps: ReapDeps): Promise<number> {
-  const { db, retryMax, backoff, ledgerTtlMs } = deps;
+  const { db, backoff, ledgerTtlMs } = deps;
+  const own = JSON.stringify(Object.fromEntries(deps.ownRetryMax));
+  const retryMax = sql`COALESCE((${own}::jsonb ->> t.destination)::int, ${deps.retryMax}::int)`;
   // One that can be asked about is claimed once more, for the question alone; what is lost then is lost for good.
-  const isSpent = sql`(t.retry_count >= ${retryMax}::int + (t.destination = ANY(${deps.askable}::text[]))::int)`;
+  const isSpent = sql`(t.retry_count >= ${retryMax} + (t.destination = ANY(${deps.askable}::text[]))::int)`;
   return db.transaction(async (tx) => {
     const stuck = await tx.query<Stuck>(sql`
       SELECT t.id, t.idempotency_key, t.destination, t.ordering_key FROM outbox.outbox_orders t

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { isProbeDue, settleProbe, takeProbe, type CircuitTiming } from '../domain/circuit.ts';
 import type { SendOutcome } from '../domain/order.ts';
-import { heldForMs, rateAt } from '../domain/throttle.ts';
+import { heldForMs, rateAt } from '../../kernel/throttle.ts';
 import {
   createSharedState,
   type DestinationState,

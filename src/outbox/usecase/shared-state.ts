@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Circuit } from '../domain/circuit.ts';
-import type { Throttle } from '../domain/throttle.ts';
+import type { Throttle } from '../../kernel/throttle.ts';
 
 /** What all processes share about a destination: nothing, while nothing is wrong with it. */
 export type DestinationState = Readonly<{ throttle: Throttle | null; circuit: Circuit | null }>;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { takeTokens, windowAt, windowEndsInMs } from '../domain/throttle.ts';
+import { takeTokens, windowAt, windowEndsInMs } from '../../kernel/throttle.ts';
 import type { SharedState } from './shared-state.ts';
 
 /**

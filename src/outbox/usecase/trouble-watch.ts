@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { extendStreak, noStreak, openCircuit, outageOf, type CircuitTiming } from '../domain/circuit.ts';
 import type { SendOutcome } from '../domain/order.ts';
-import { countSent, emptyMeter, measuredRate, noteLimited, type Limited } from '../domain/throttle.ts';
+import { countSent, emptyMeter, measuredRate, noteLimited, type Limited } from '../../kernel/throttle.ts';
 import type { SharedState } from './shared-state.ts';
 
 /**

@@ -14,7 +14,7 @@ import {
 import { loadSync } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { openGrpcChannel, type GrpcAnswer, type GrpcChannel } from './grpc-channel.ts';
-import { loadProtoFiles, type ProtoTypes } from './proto-types.ts';
+import { loadProtoFiles, type ProtoTypes } from './proto-methods.ts';
 import { askForTypes } from './reflection.ts';
 
 const folder = new URL('../../../tests/support/protos/', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs';
 import type { GrpcChannel } from './grpc-channel.ts';
-import { readDescriptors, type ProtoTypes } from './proto-types.ts';
+import { readDescriptors, type ProtoTypes } from './proto-methods.ts';
 
 /** What is needed of the protocol by which a gRPC server describes itself; both versions of it have these fields. */
 const messages = protobuf.parse(

@@ -57,7 +57,7 @@ export function failurePoints(
       const before = steps.slice(0, index);
       const budget = index < pivot ? step.retry.maxAttempts : UNDO_ATTEMPTS;
       const isRepeated = services?.get(step.service)?.isIdempotent !== false;
-      const doubt = `in doubt after ${isRepeated ? times(budget) : 'one call, which is never repeated'}`;
+      const doubt = `in doubt after ${isRepeated ? times(budget) : 'one call, which is never repeated,'}`;
       if (index > pivot) return stuckForward(step, doubt);
       const points = [refused(step, before), inDoubt(step, before, doubt)];
       return index < pivot ? [...points, aborted(step, before)] : points;

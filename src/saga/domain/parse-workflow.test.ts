@@ -121,7 +121,7 @@ const wrong: readonly (readonly [what: string, data: unknown, ...flaws: string[]
   ['steps that are no list', { name: 'x', steps: { a: 1 } }, '- steps: must be a list of steps, not a map'],
   [
     'too many steps',
-    withSteps(...Array<unknown>(201).fill(reserve)),
+    withSteps(...Array.from({ length: 201 }, () => reserve)),
     '- steps: must not have more than 200 steps',
   ],
   [

@@ -20,12 +20,14 @@ export type Scenario = Readonly<{
   workflow: Workflow;
   /** The services that must not be called twice. */
   fragile: ReadonlySet<string>;
+  /** What is never answered until all goes well: `0 EXECUTE`, `2 COMPENSATE`. */
+  silent: ReadonlySet<string>;
   /** What happens, number by number; when they are used up, all goes well. */
   choices: readonly number[];
 }>;
 
 const by = { actor: 'ann', reason: 'looked' };
-const MAX_CALM_TURNS = 3000;
+const MAX_CALM_TURNS = 500;
 
 export class Simulation {
   readonly #scenario: Scenario;
@@ -85,7 +87,7 @@ export class Simulation {
     const { fragile } = this.#scenario;
     const serviceOf = (name: string) =>
       this.#gone.has(name) ? undefined : { isIdempotent: !fragile.has(name) };
-    return { now: this.#now, random: () => this.#pick(10) / 10, serviceOf };
+    return { now: this.#now, random: () => 0.5, serviceOf };
   }
 
   /** Decides, and decides again if the database knows more by the time of the settle. */
@@ -160,6 +162,8 @@ export class Simulation {
 
   #send(call: Call): Answer {
     const lost: Answer = { class: 'unknown', detail: 'no answer', isTimeout: true, isUnsent: false };
+    const isSilent = this.#scenario.silent.has(`${call.step} ${call.op}`);
+    if (isSilent && this.#turn < this.#scenario.choices.length) return lost;
     switch (this.#pick(14)) {
       case 7:
         return { ...lost, detail: 'connection refused', isUnsent: true };
@@ -257,12 +261,13 @@ export class Simulation {
   /** From now on all goes well, and a person is there: so it ends. */
   #calmDown(): void {
     this.#gone.clear();
+    let pleas = 0;
     for (let turn = 0; !isTerminal(this.db.status); turn += 1) {
       assert.ok(turn < MAX_CALM_TURNS, 'it never ends');
       for (const participant of this.#participants) participant.complete();
       const { stuck } = this.db;
       if (stuck === null) this.#work();
-      else if (turn % 3 === 0) this.#tell({ kind: 'retry', step: stuck.step, by });
+      else if ((pleas += 1) % 3 === 1) this.#tell({ kind: 'retry', step: stuck.step, by });
       else this.#resolve(stuck.step);
     }
     // What is still on its way arrives after the end, in time for its own deadline or not.

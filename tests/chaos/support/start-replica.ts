@@ -10,7 +10,7 @@ import { until } from './until.ts';
 const program = fileURLToPath(new URL('../replica.ts', import.meta.url));
 
 /** Ends the replica when the pipe that only we hold open ends: also a stopped one, and also when we are killed. */
-const guardScript = 'read -r _; kill -9 "$1" 2>/dev/null';
+export const guardScript = 'read -r _; kill -9 "$1" 2>/dev/null';
 
 const leaseSettings = {
   DLQ_RETRY_LEASE: '2s',

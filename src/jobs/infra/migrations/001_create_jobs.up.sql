@@ -2,17 +2,19 @@
 CREATE SCHEMA jobs;
 
 -- UUID version 7: ids of one queue grow with time, so new rows share the pages of the primary key, and a list by
--- id is a list by age.
+-- id is a list by age. Every name is written with its schema, in place of a search_path of its own: so it becomes a
+-- part of the statement that calls it, which makes it several times cheaper.
 CREATE FUNCTION jobs.new_id() RETURNS UUID LANGUAGE sql VOLATILE PARALLEL SAFE
-  SET search_path = pg_catalog
 AS $$
-    SELECT encode(
-        set_bit(set_bit(
-            overlay(uuid_send(gen_random_uuid())
-                    PLACING substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
+    SELECT pg_catalog.encode(
+        pg_catalog.set_bit(pg_catalog.set_bit(
+            overlay(pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
+                    PLACING substring(pg_catalog.int8send((
+                        pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                        OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8) FROM 3)
                     FROM 1 FOR 6),
             52, 1), 53, 1),
-        'hex')::uuid
+        'hex')::pg_catalog.uuid
 $$;
 
 CREATE TABLE jobs.job_queue (
@@ -53,9 +55,9 @@ CREATE TABLE jobs.job_queue (
 -- Exactly the order of the claim.
 CREATE INDEX idx_job_queue_claim
     ON jobs.job_queue (queue, sort_at, job_id) WHERE status IN ('pending', 'failed');
--- What took its worker down, to be looked at for those that are to run alone; hardly ever any.
-CREATE INDEX idx_job_queue_lost ON jobs.job_queue (queue, sort_at, job_id)
-    WHERE lease_lost AND status IN ('pending', 'failed');
+-- What lost its worker and waits: one that has to run alone is looked for every second, however many others wait.
+CREATE INDEX idx_job_queue_alone
+    ON jobs.job_queue (queue, sort_at, job_id) WHERE lease_lost AND status IN ('pending', 'failed');
 -- For the reaper, for cancelling and for global limits; never more rows than are under way.
 CREATE INDEX idx_job_queue_running ON jobs.job_queue (queue) WHERE status = 'running';
 CREATE UNIQUE INDEX idx_job_queue_dedupe
@@ -63,6 +65,13 @@ CREATE UNIQUE INDEX idx_job_queue_dedupe
     WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed');
 -- What needs a person, and what a person has dealt with.
 CREATE INDEX idx_job_queue_dead ON jobs.job_queue (queue, completed_at, job_id) WHERE status = 'dead_letter';
+-- For lists, the newest first. A job that goes well is in none of them.
+CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue (job_id) WHERE status = 'failed';
+CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue (job_id) WHERE status = 'dead_letter';
+CREATE INDEX idx_job_queue_unresolved
+    ON jobs.job_queue (job_id) WHERE status = 'dead_letter' AND resolution IS NULL;
+CREATE INDEX idx_job_queue_unresolved_of_queue
+    ON jobs.job_queue (queue, job_id) WHERE status = 'dead_letter' AND resolution IS NULL;
 
 -- Failures only: a success is in the job's own row.
 CREATE TABLE jobs.job_attempts (
@@ -180,27 +189,69 @@ BEGIN
     END LOOP;
 END $$;
 
--- Many at once, without dedupe keys: one element per job, with payload and, if wanted, priority, run_at, max_retries.
-CREATE FUNCTION jobs.enqueue_many(p_queue TEXT, p_jobs JSONB) RETURNS SETOF UUID LANGUAGE sql VOLATILE
+-- Many at once: one element per job, with payload and, if wanted, job_id, dedupe_key, priority, run_at, max_retries
+-- and trace. One row per element, in their order. Those without a key are inserted without looking for another; of
+-- the keys, those that are taken are looked at one by one.
+CREATE FUNCTION jobs.enqueue_many(p_queue TEXT, p_jobs JSONB)
+RETURNS TABLE (job_id UUID, status TEXT, is_duplicate BOOLEAN) LANGUAGE plpgsql
   SET search_path = pg_catalog
 AS $$
-    WITH told AS (
-        SELECT pg_notify('redrive', 'jobs:' || p_queue)
-        WHERE EXISTS (SELECT 1 FROM platform.idle_workers
-                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
-    ), added AS (
-        INSERT INTO jobs.job_queue (queue, payload, max_retries, priority, run_at, sort_at)
-        SELECT p_queue, j.payload, COALESCE(j.max_retries, q.max_retries, 3), COALESCE(j.priority, 0),
-               COALESCE(j.run_at, now()),
-               CASE WHEN COALESCE(j.run_at, now()) <= now()
-                    THEN COALESCE(j.run_at, now()) - COALESCE(j.priority, 0) * interval '1 minute'
-                    ELSE j.run_at END
-        FROM jsonb_to_recordset(p_jobs) AS j (payload JSONB, priority INT, run_at TIMESTAMPTZ, max_retries INT)
-        LEFT JOIN jobs.queues q ON q.queue = p_queue
-        RETURNING job_id
-    )
-    SELECT job_id FROM added LEFT JOIN told ON true
-$$;
+#variable_conflict use_column
+DECLARE
+    v_now         TIMESTAMPTZ := clock_timestamp();
+    v_max_retries INT := COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3);
+    v_is_due      BOOLEAN := false;
+    v_job         RECORD;
+BEGIN
+    FOR v_job IN
+        WITH given AS MATERIALIZED (
+            SELECT j.position, COALESCE(j.job_id, jobs.new_id()) AS job_id,
+                   COALESCE(j.payload, 'null') AS payload, j.dedupe_key,
+                   COALESCE(j.priority, 0) AS priority, COALESCE(j.run_at, v_now) AS run_at,
+                   COALESCE(j.max_retries, v_max_retries) AS max_retries, j.trace
+            FROM ROWS FROM (jsonb_to_recordset(p_jobs) AS (
+                job_id UUID, payload JSONB, dedupe_key TEXT, priority INT, run_at TIMESTAMPTZ, max_retries INT,
+                trace TEXT)) WITH ORDINALITY
+                AS j (job_id, payload, dedupe_key, priority, run_at, max_retries, trace, position)
+        ), placed AS (
+            SELECT *, CASE WHEN run_at <= v_now THEN run_at - priority * interval '1 minute' ELSE run_at END AS sort_at
+            FROM given
+        ), free AS (
+            INSERT INTO jobs.job_queue (job_id, queue, payload, max_retries, priority, run_at, sort_at, created_at, trace)
+            SELECT job_id, p_queue, payload, max_retries, priority, run_at, sort_at, v_now, trace
+            FROM placed WHERE dedupe_key IS NULL
+        ), keyed AS (
+            -- In one order of the keys for everybody, so that two of these cannot wait for each other.
+            INSERT INTO jobs.job_queue AS q
+                (job_id, queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
+            SELECT job_id, p_queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, v_now, trace
+            FROM placed WHERE dedupe_key IS NOT NULL ORDER BY dedupe_key, position
+            ON CONFLICT (queue, dedupe_key)
+                WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
+                DO NOTHING
+            RETURNING q.job_id
+        )
+        SELECT given.*, given.dedupe_key IS NULL OR keyed.job_id IS NOT NULL AS is_new
+        FROM given LEFT JOIN keyed ON keyed.job_id = given.job_id
+        ORDER BY given.position
+    LOOP
+        IF v_job.is_new THEN
+            job_id := v_job.job_id;
+            status := 'pending';
+            is_duplicate := false;
+            v_is_due := v_is_due OR v_job.run_at <= v_now;
+        ELSE
+            SELECT e.job_id, e.status, e.is_duplicate INTO job_id, status, is_duplicate
+            FROM jobs.enqueue(p_queue, v_job.payload, v_job.dedupe_key, v_job.priority, v_job.run_at,
+                              v_job.max_retries, v_job.trace) e;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    PERFORM pg_notify('redrive', 'jobs:' || p_queue)
+    WHERE v_is_due AND EXISTS (
+        SELECT 1 FROM platform.idle_workers
+        WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
+END $$;
 
 -- The seed's way to run a job again is to write its status and its count by hand. That stays possible: what else
 -- belongs to it is completed here, and whoever ran it last is shut out by a new epoch. Our own statements that make a

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import type { CheckedPoint, CheckedUndo, CheckedWorkflow, KnownServices } from '../../compose.ts';
+import { withExamples } from '../examples.ts';
+import { SilentFailure } from '../exit-code.ts';
+import { readText } from '../json-input.ts';
+import { configFrom } from '../options.ts';
+import { escapeText } from '../output/escape-text.ts';
+import { createPrinter, type Printer } from '../output/printer.ts';
+import type { Column } from '../output/render-table.ts';
+import type { Terminal } from '../terminal.ts';
+
+type CheckArgs = Readonly<{ config?: string; json?: boolean }>;
+type Flaw = Extract<CheckedWorkflow, { valid: false }>['flaws'][number];
+
+export function addCheckCommand(saga: Command, terminal: Terminal): void {
+  withExamples(
+    saga
+      .command('check')
+      .description('what is wrong with a workflow, or everything that can fail in it and what is undone then')
+      .argument('<file>', 'the workflow, in YAML or JSON; - is standard input')
+      .option('-c, --config <file>', 'configuration file with the services (also CONFIG_PATH)')
+      .option('--json', 'as JSON'),
+    'redrive saga check workflows/place-order.yaml',
+    'redrive saga check workflows/place-order.yaml --config config.yaml',
+  ).action((file: string, args: CheckArgs) => checkFile(terminal, file, args));
+}
+
+async function checkFile(terminal: Terminal, file: string, args: CheckArgs): Promise<void> {
+  const print = createPrinter(terminal);
+  const text = await readText(terminal, { text: undefined, file, what: 'the workflow', options: 'a file' });
+  const services = servicesFrom(terminal, args);
+  const { checkWorkflow } = await import('../../compose.ts');
+  const checked = checkWorkflow(text, services);
+  if (args.json === true) print.json(JSON.stringify(checked, null, 2));
+  else if (checked.valid) showPoints(print, checked, services);
+  else showFlaws(print, checked.flaws);
+  if (!checked.valid) throw new SilentFailure();
+}
+
+/** Those of the configuration; null where none is named, because then nothing is known about them. */
+function servicesFrom(terminal: Terminal, args: CheckArgs): KnownServices | null {
+  if (args.config === undefined && !terminal.env['CONFIG_PATH']) return null;
+  const { services } = configFrom(args, {}, terminal);
+  return new Map(services.map((service) => [service.name, service]));
+}
+
+const flawColumns: readonly Column<Flaw>[] = [
+  { title: 'STEP', text: ({ step }) => step ?? '-' },
+  { title: 'FIELD', text: ({ field }) => field || '-' },
+  { title: 'FLAW', text: ({ message }) => message },
+];
+
+function showFlaws(print: Printer, flaws: readonly Flaw[]): void {
+  print.table(flawColumns, flaws);
+  print.note(flaws.length === 1 ? '1 flaw' : `${flaws.length} flaws`);
+}
+
+const whens = { refused: 'is refused', in_doubt: 'is in doubt', aborted: 'is aborted' } as const;
+
+function showPoints(
+  print: Printer,
+  { name, hash, step_count, failure_points }: Extract<CheckedWorkflow, { valid: true }>,
+  services: KnownServices | null,
+): void {
+  print.line(`${escapeText(name)}: ${step_count === 1 ? '1 step' : `${step_count} steps`}, ${hash}`);
+  print.line('');
+  print.table<CheckedPoint>(
+    [
+      { title: 'STEP', text: ({ step }) => step ?? '(before the first)' },
+      { title: 'WHEN IT', text: ({ failure }) => whens[failure] },
+      {
+        title: 'ENDS',
+        text: ({ ends, person }) => (person === null ? ends.join(' or ') : 'with a person'),
+        paint: (cell, { person }) => (person === null ? cell : print.paint('doubtful', cell)),
+      },
+      { title: 'AFTER', text: afterOf },
+    ],
+    failure_points,
+  );
+  print.note('');
+  print.note('Aborted is a step during which the saga is cancelled, compensated or late; it is waited for.');
+  print.note(
+    'An undo that is refused, or of which nobody knows the end after 10 attempts, waits for a person too.',
+  );
+  if (services === null) print.note('Without --config it was not looked at whether there are such services.');
+}
+
+function afterOf({ undo, person }: CheckedPoint): string {
+  const sequence = undo.map(undoText).join(', ');
+  if (person === null) return sequence === '' ? 'nothing to undo' : sequence;
+  // What an undo needs a person for stands in its place of the sequence.
+  if (person.op === 'compensate') return sequence;
+  return sequence === '' ? person.why : `${person.why}; if it was not done: ${sequence}`;
+}
+
+function undoText(undo: CheckedUndo): string {
+  switch (undo.does) {
+    case 'call': {
+      const without = undo.left_out.length === 0 ? '' : ` without ${undo.left_out.join(', ')}`;
+      return `undo ${undo.step} (${undo.method}${without})`;
+    }
+    case 'skip':
+      return `skip ${undo.step}`;
+    case 'ask':
+      return `undo ${undo.step} by a person (${undo.why})`;
+  }
+}

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { eventually } from '../../../tests/support/eventually.ts';
+import {
+  root,
+  startJobsActingApi,
+  type ClaimedBody,
+  type JobsActingApi,
+} from '../../../tests/support/jobs-acting-api.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+
+let jobs: JobsActingApi;
+before(async () => void (jobs = await startJobsActingApi()));
+after(() => jobs.drop());
+
+/** A job of its own queue, claimed. */
+async function claimed(
+  settings: Parameters<JobsActingApi['queue']>[0] = {},
+  more: object = {},
+): Promise<ClaimedBody> {
+  const queue = await jobs.queue(settings);
+  await jobs.enqueue(queue);
+  const [job] = await jobs.claim(queue, more);
+  return job ?? assert.fail('nothing was claimed');
+}
+
+describe('claiming', () => {
+  test('a job is handed over with its payload as it was stored, its counts, its epoch and its lease', async () => {
+    const queue = await jobs.queue();
+    const jobId = await jobs.enqueue(queue, { payload: '{"big": 12345678901234567890, "a": [1.10]}' });
+    const answer = await jobs.api.post<{ jobs: readonly ClaimedBody[] }>(`${root}/queues/${queue}/claim`, {
+      worker: 'w1',
+    });
+    assert.equal(answer.status, 200, answer.text);
+    const [job] = answer.body.jobs;
+    assert.deepEqual(Object.keys(job ?? {}), [
+      'job_id',
+      'queue',
+      'payload',
+      'retry_count',
+      'max_retries',
+      'epoch',
+      'lease_until',
+    ]);
+    assert.deepEqual([job?.job_id, job?.queue, job?.retry_count, job?.max_retries], [jobId, queue, 0, 3]);
+    assert.match(answer.text, /12345678901234567890/);
+    assert.match(answer.text, /1\.10/);
+    const row = await jobs.row(jobId);
+    assert.deepEqual([row.status, row.lease_owner], ['running', 'pull:w1']);
+    assert.equal(BigInt(job?.epoch ?? 0), row.lease_epoch);
+    assert.equal(new Date(job?.lease_until ?? '').getTime(), row.lease_until?.getTime());
+  });
+
+  test('so many are handed over as were asked for, one by default, in the order of the queue', async () => {
+    const queue = await jobs.queue();
+    const ids = [];
+    for (let i = 0; i < 4; i += 1) ids.push(await jobs.enqueue(queue));
+    const first = await jobs.claim(queue);
+    const rest = await jobs.claim(queue, { limit: 100 });
+    assert.deepEqual(
+      [...first, ...rest].map(({ job_id: id }) => id),
+      ids,
+    );
+    assert.equal(first.length, 1);
+    assert.deepEqual(await jobs.claim(queue), []);
+  });
+
+  test('a lease is as long as was asked for, but not longer than the job may take', async () => {
+    const short = await claimed({ timeoutMs: 3_600_000 }, { lease_seconds: 5 });
+    const capped = await claimed({ timeoutMs: 20_000 }, { lease_seconds: 3600 });
+    for (const [job, ms] of [
+      [short, 5000],
+      [capped, 20_000],
+    ] as const) {
+      const row = await jobs.row(job.job_id);
+      const lasts = (row.lease_until?.getTime() ?? 0) - (row.started_at?.getTime() ?? 0);
+      assert.ok(Math.abs(lasts - ms) < 500, `${lasts}`);
+    }
+  });
+
+  test('a name is cleaned of what no name contains', async () => {
+    const { job_id: jobId } = await claimed({}, { worker: ' a\u200b\n\tb\u2028 ' });
+    assert.equal((await jobs.row(jobId)).lease_owner, 'pull:a b');
+  });
+
+  test('a paused queue, an unknown one and one whose jobs are not due give nothing', async () => {
+    const queue = await jobs.queue();
+    await jobs.enqueue(queue, { runAt: new Date(Date.now() + 3_600_000) });
+    assert.deepEqual(await jobs.claim(queue), []);
+    assert.deepEqual(await jobs.claim('nobody.knows-it'), []);
+    await jobs.enqueue(queue);
+    await jobs.db.query(sql`UPDATE jobs.queues SET paused = true WHERE queue = ${queue}`);
+    assert.deepEqual(await jobs.claim(queue), []);
+  });
+
+  test('a request that waits is answered as soon as a job is there', async () => {
+    const queue = await jobs.queue();
+    const waiting = jobs.claim(queue, { wait_seconds: 30 });
+    await eventually(async () => {
+      const idle = await jobs.db.query(sql`
+        SELECT 1 FROM platform.idle_workers WHERE channel = ${`jobs:${queue}`}`);
+      assert.equal(idle.length, 1);
+    });
+    const jobId = await jobs.enqueue(queue);
+    assert.deepEqual(
+      (await waiting).map(({ job_id: id }) => id),
+      [jobId],
+    );
+  });
+
+  test('a request that waits in vain is answered with nothing when its time is over', async () => {
+    const begin = performance.now();
+    assert.deepEqual(await jobs.claim(await jobs.queue(), { wait_seconds: 0.3 }), []);
+    assert.ok(performance.now() - begin >= 290);
+  });
+
+  test('what a client was to get that has gone is given back', async () => {
+    const queue = await jobs.queue();
+    const jobId = await jobs.enqueue(queue);
+    const gone = new AbortController();
+    await jobs.db.transaction(async (tx) => {
+      // Its request is held up where it makes sure that no other one of the same worker is under way.
+      await tx.query(sql`SELECT pg_advisory_xact_lock(hashtextextended('jobs pull:gone', 0))`);
+      const left = assert.rejects(
+        fetch(new URL(`${root}/queues/${queue}/claim`, jobs.url), {
+          method: 'POST',
+          body: JSON.stringify({ worker: 'gone' }),
+          headers: { 'content-type': 'application/json' },
+          signal: gone.signal,
+        }),
+      );
+      await eventually(async () => {
+        const held = await tx.query(sql`
+          SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+          WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`);
+        assert.equal(held.length, 1);
+      });
+      gone.abort();
+      await left;
+    });
+    const row = await eventually(async () => {
+      const found = await jobs.row(jobId);
+      assert.equal(found.deferrals, 1);
+      return found;
+    });
+    assert.deepEqual([row.status, row.retry_count], ['pending', 0]);
+  });
+});
+
+describe('a job that must run alone', () => {
+  /** It has taken its worker down and has one attempt left. */
+  async function addKiller(queue: string): Promise<string> {
+    const jobId = await jobs.enqueue(queue);
+    await jobs.db.query(sql`
+      UPDATE jobs.job_queue SET lease_lost = true, retry_count = 2, status = 'failed' WHERE job_id = ${jobId}`);
+    return jobId;
+  }
+
+  test('it comes by itself, and while its worker has it, the worker gets nothing else', async () => {
+    const queue = await jobs.queue();
+    const killer = await addKiller(queue);
+    const other = await jobs.enqueue(queue);
+    const got = await jobs.claim(queue, { limit: 10, worker: 'alone' });
+    assert.deepEqual(
+      got.map(({ job_id: id }) => id),
+      [killer],
+    );
+    assert.deepEqual(await jobs.claim(queue, { limit: 10, worker: 'alone' }), []);
+    const elsewhere = await jobs.queue();
+    await jobs.enqueue(elsewhere);
+    assert.deepEqual(await jobs.claim(elsewhere, { worker: 'alone' }), []);
+    const [next] = await jobs.claim(queue, { worker: 'another' });
+    assert.equal(next?.job_id, other);
+    assert.equal((await jobs.tell(killer, 'complete', { epoch: got[0]?.epoch })).status, 200);
+    assert.equal((await jobs.claim(elsewhere, { worker: 'alone' })).length, 1);
+  });
+
+  test('requests of one worker at once never give it such a job and another one', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const queue = await jobs.queue();
+      const killer = await addKiller(queue);
+      for (let i = 0; i < 6; i += 1) await jobs.enqueue(queue);
+      const worker = `many-${round}`;
+      const claims = await Promise.all(Array.from({ length: 6 }, () => jobs.claim(queue, { worker })));
+      const held = claims.flat().map(({ job_id: id }) => id);
+      assert.ok(
+        !held.includes(killer) || held.length === 1,
+        `${held.length} with the one that must be alone`,
+      );
+    }
+  });
+
+  test('a worker that has another job does not get it, and the first of those who are busy makes room', async () => {
+    const queue = await jobs.queue();
+    const held: ClaimedBody[] = [];
+    for (const worker of ['busy-1', 'busy-2']) {
+      await jobs.enqueue(queue);
+      held.push(...(await jobs.claim(queue, { worker })));
+    }
+    const killer = await addKiller(queue);
+    await eventually(async () => {
+      await jobs.enqueue(queue);
+      const got = await jobs.claim(queue, { worker: 'busy-1' });
+      held.push(...got);
+      assert.deepEqual(got, []);
+    });
+    const [other] = await jobs.claim(queue, { worker: 'busy-2', limit: 100 });
+    assert.ok(other !== undefined && other.job_id !== killer);
+    await jobs.enqueue(queue);
+    for (const { job_id: jobId, epoch } of held) await jobs.tell(jobId, 'complete', { epoch });
+    const got = await jobs.claim(queue, { worker: 'busy-1', limit: 100 });
+    assert.deepEqual(
+      got.map(({ job_id: id }) => id),
+      [killer],
+    );
+  });
+});

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertError } from '../../../tests/support/api-client.ts';
+import { eventually } from '../../../tests/support/eventually.ts';
+import {
+  startJobsActingApi,
+  type ClaimedBody,
+  type JobsActingApi,
+} from '../../../tests/support/jobs-acting-api.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+
+let jobs: JobsActingApi;
+before(async () => void (jobs = await startJobsActingApi()));
+after(() => jobs.drop());
+
+/** A job of its own queue, claimed. */
+async function claimed(
+  settings: Parameters<JobsActingApi['queue']>[0] = {},
+  more: object = {},
+): Promise<ClaimedBody> {
+  const queue = await jobs.queue(settings);
+  await jobs.enqueue(queue);
+  const [job] = await jobs.claim(queue, more);
+  return job ?? assert.fail('nothing was claimed');
+}
+
+const unknownId = '01900000-0000-7000-8000-000000000000';
+
+describe('ending a job', () => {
+  test('a completed job keeps its result, whatever JSON it is', async () => {
+    for (const result of [{ a: [1, null] }, 'text', 0, false, null]) {
+      const { job_id: jobId, epoch } = await claimed();
+      const answer = await jobs.tell(jobId, 'complete', { epoch, result });
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.body, { job_id: jobId, status: 'completed' });
+      const row = await jobs.row(jobId);
+      assert.deepEqual([row.status, row.result, row.lease_owner], ['completed', result, null]);
+    }
+  });
+
+  test('a failed job is tried again after its wait, and is dead after its last retry', async () => {
+    const queue = await jobs.queue();
+    const jobId = await jobs.enqueue(queue, { maxRetries: 2 });
+    const [job] = await jobs.claim(queue);
+    const answer = await jobs.tell(jobId, 'fail', {
+      epoch: job?.epoch,
+      error: 'x'.repeat(100_000),
+      retry_after_seconds: 3600,
+    });
+    assert.equal(answer.body.status, 'failed', answer.text);
+    const row = await jobs.row(jobId);
+    assert.deepEqual([row.retry_count, row.error_message?.length], [1, 4000]);
+    assert.deepEqual(await jobs.claim(queue), []);
+    await jobs.db.query(sql`UPDATE jobs.job_queue SET sort_at = now() WHERE job_id = ${jobId}`);
+    const [again] = await jobs.claim(queue);
+    assert.equal(again?.retry_count, 1);
+    const last = await jobs.tell(jobId, 'fail', { epoch: again?.epoch, error: 'again' });
+    assert.equal(last.body.status, 'dead_letter');
+    const attempts = await jobs.db.query<{ worker: string; status_to: string }>(sql`
+      SELECT worker, status_to FROM jobs.job_attempts WHERE job_id = ${jobId} ORDER BY id`);
+    assert.deepEqual(
+      attempts.map(({ worker, status_to: to }) => [worker, to]),
+      [
+        ['pull:w1', 'failed'],
+        ['pull:w1', 'dead_letter'],
+      ],
+    );
+    assert.deepEqual(
+      jobs.ends.filter(([name]) => name === queue),
+      [
+        [queue, 'failed', 'failed'],
+        [queue, 'failed', 'dead_letter'],
+      ],
+    );
+  });
+
+  test('a failure that is not retryable is the last one', async () => {
+    const { job_id: jobId, epoch } = await claimed();
+    const answer = await jobs.tell(jobId, 'fail', { epoch, error: 'no such article', retryable: false });
+    assert.equal(answer.body.status, 'dead_letter');
+  });
+
+  test('a released job is due at once and has cost no retry, but too many releases are a failure', async () => {
+    const queue = await jobs.queue({ maxDeferrals: 1 });
+    const jobId = await jobs.enqueue(queue);
+    const [first] = await jobs.claim(queue);
+    assert.equal((await jobs.tell(jobId, 'release', { epoch: first?.epoch })).body.status, 'pending');
+    const released = await jobs.row(jobId);
+    assert.deepEqual([released.retry_count, released.deferrals], [0, 1]);
+    const [second] = await jobs.claim(queue);
+    assert.equal((await jobs.tell(jobId, 'release', { epoch: second?.epoch })).body.status, 'failed');
+    const row = await jobs.row(jobId);
+    assert.deepEqual([row.retry_count, row.error_message], [1, 'given back by its worker too often']);
+  });
+
+  test('said again after a lost answer it is answered as the first time, and changes nothing more', async () => {
+    for (const [what, more, status] of [
+      ['complete', { result: 1 }, 'completed'],
+      ['fail', { error: 'x' }, 'failed'],
+      ['release', {}, 'pending'],
+    ] as const) {
+      const { job_id: jobId, epoch } = await claimed();
+      const first = await jobs.tell(jobId, what, { epoch, ...more });
+      assert.equal(first.body.status, status);
+      const row = await jobs.row(jobId);
+      const before = jobs.stale();
+      const told = jobs.ends.length;
+      const again = await jobs.tell(jobId, what, { epoch, ...more });
+      assert.deepEqual([again.status, again.text], [200, first.text]);
+      assert.deepEqual(await jobs.row(jobId), row);
+      assert.deepEqual([jobs.stale(), jobs.ends.length], [before, told]);
+    }
+  });
+
+  test('of many words about one attempt at once one counts', async () => {
+    const { job_id: jobId, epoch } = await claimed();
+    const answers = await Promise.all(
+      ['complete', 'fail', 'complete', 'fail', 'complete', 'fail'].map((what) =>
+        jobs.tell(jobId, what, { epoch, ...(what === 'fail' ? { error: 'x' } : {}) }),
+      ),
+    );
+    const { status, retry_count: retries } = await jobs.row(jobId);
+    assert.equal(retries, status === 'completed' ? 0 : 1);
+    for (const answer of answers)
+      if (answer.status === 200) assert.equal(answer.body.status, status);
+      else assertError(answer, 409, 'SYS_JOBS_STALE');
+    assert.equal(answers.filter((answer) => answer.status === 200).length, 3);
+  });
+
+  test('another end than the one that was written down is stale', async () => {
+    const { job_id: jobId, epoch } = await claimed();
+    await jobs.tell(jobId, 'fail', { epoch, error: 'x' });
+    const before = jobs.stale();
+    assertError(await jobs.tell(jobId, 'complete', { epoch }), 409, 'SYS_JOBS_STALE');
+    assert.equal(jobs.stale(), before + 1);
+    assert.equal((await jobs.row(jobId)).status, 'failed');
+  });
+
+  test('a job that goes when it is completed is answered too', async () => {
+    const { job_id: jobId, epoch } = await claimed({ keepCompleted: false });
+    assert.equal((await jobs.tell(jobId, 'complete', { epoch })).body.status, 'completed');
+    assertError(await jobs.tell(jobId, 'complete', { epoch }), 404, 'SYS_JOBS_NOT_FOUND');
+  });
+});
+
+describe('a stale token', () => {
+  const words = [
+    ['complete', { result: 'late' }],
+    ['fail', { error: 'late' }],
+    ['heartbeat', { progress: 'late' }],
+    ['release', {}],
+  ] as const;
+
+  test('after the reaper, after a cancel and after another claim it is refused, counted, and changes nothing', async () => {
+    for (const how of ['reaped', 'claimed again', 'cancelled']) {
+      const { job_id: jobId, epoch, queue } = await claimed();
+      if (how === 'cancelled') assert.equal((await jobs.act(jobId, 'cancel')).status, 200);
+      else {
+        await jobs.db.query(sql`UPDATE jobs.job_queue SET lease_until = now() WHERE job_id = ${jobId}`);
+        await jobs.store.reap();
+      }
+      if (how === 'claimed again')
+        await eventually(async () => assert.equal((await jobs.claim(queue, { worker: 'w2' })).length, 1));
+      const row = await jobs.row(jobId);
+      for (const [what, body] of words) {
+        const before = jobs.stale();
+        const { message } = assertError(
+          await jobs.tell(jobId, what, { epoch, ...body }),
+          409,
+          'SYS_JOBS_STALE',
+        );
+        assert.match(message, new RegExp(`status=${row.status}`));
+        assert.doesNotMatch(message, new RegExp(`\\b${row.lease_epoch}\\b`), 'the right epoch is not told');
+        assert.equal(jobs.stale(), before + 1, `${what} when ${how}`);
+      }
+      assert.deepEqual(await jobs.row(jobId), row, how);
+    }
+  });
+
+  test('an epoch that nobody was given is refused, and an unknown job is not found', async () => {
+    const { job_id: jobId, epoch } = await claimed();
+    for (const [what, body] of words) {
+      assertError(await jobs.tell(jobId, what, { epoch: epoch + 1000, ...body }), 409, 'SYS_JOBS_STALE');
+      assertError(await jobs.tell(unknownId, what, { epoch, ...body }), 404, 'SYS_JOBS_NOT_FOUND');
+    }
+    assert.equal((await jobs.row(jobId)).status, 'running');
+  });
+});
+
+describe('a heartbeat', () => {
+  test('prolongs the lease and keeps the last progress', async () => {
+    const { job_id: jobId, epoch } = await claimed({ timeoutMs: 3_600_000 }, { lease_seconds: 1 });
+    const answer = await jobs.tell(jobId, 'heartbeat', { epoch, lease_seconds: 600, progress: { done: 3 } });
+    assert.equal(answer.status, 200, answer.text);
+    const row = await jobs.row(jobId);
+    assert.equal(new Date(answer.body.lease_until ?? '').getTime(), row.lease_until?.getTime());
+    assert.ok((row.lease_until?.getTime() ?? 0) - (row.started_at?.getTime() ?? 0) >= 600_000);
+    await jobs.tell(jobId, 'heartbeat', { epoch });
+    const later = await jobs.row(jobId);
+    assert.deepEqual(later.progress, { done: 3 });
+    assert.ok(
+      (later.lease_until?.getTime() ?? 0) >= (row.lease_until?.getTime() ?? 0),
+      'it is never shortened',
+    );
+  });
+
+  test('does not carry a lease beyond the timeout, and after it is refused; then the reaper ends the job', async () => {
+    const { job_id: jobId, epoch } = await claimed({ timeoutMs: 60_000 }, { lease_seconds: 1 });
+    const answer = await jobs.tell(jobId, 'heartbeat', { epoch, lease_seconds: 3600 });
+    assert.equal(answer.status, 200, answer.text);
+    const row = await jobs.row(jobId);
+    assert.equal((row.lease_until?.getTime() ?? 0) - (row.started_at?.getTime() ?? 0), 60_000);
+    assert.equal(await jobs.store.reap(), 0);
+    await jobs.db.query(sql`
+      UPDATE jobs.job_queue SET started_at = started_at - interval '1 minute', lease_until = lease_until - interval '1 minute'
+      WHERE job_id = ${jobId}`);
+    const late = await jobs.row(jobId);
+    const refused = await jobs.tell(jobId, 'heartbeat', { epoch, lease_seconds: 3600, progress: 1 });
+    assert.match(assertError(refused, 409, 'SYS_JOBS_STALE').message, /its time is over/);
+    assert.deepEqual(await jobs.row(jobId), late);
+    assert.equal(await jobs.store.reap(), 1);
+    assert.deepEqual((await jobs.row(jobId)).status, 'failed');
+  });
+
+  test('takes progress up to its bound', async () => {
+    const { job_id: jobId, epoch } = await claimed();
+    const fits = 'x'.repeat(65_534);
+    assert.equal((await jobs.tell(jobId, 'heartbeat', { epoch, progress: fits })).status, 200);
+    const { details } = assertError(
+      await jobs.tell(jobId, 'heartbeat', { epoch, progress: `${fits}x` }),
+      413,
+      'SYS_JOBS_TOO_LARGE',
+    );
+    assert.equal(details[0]?.field, 'progress');
+    assert.equal((await jobs.row(jobId)).progress, fits);
+  });
+});

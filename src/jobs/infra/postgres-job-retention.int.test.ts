@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { Sql, sql } from '../../platform/postgres/sql.ts';
+import { createPostgresJobRetention, type JobRetentionOptions } from './postgres-job-retention.ts';
+
+let database: TestDatabase;
+before(async () => void (database = await createTestDatabase()));
+after(() => database.drop());
+beforeEach(() =>
+  database.db.query(sql`TRUNCATE jobs.job_queue, jobs.job_attempts, jobs.job_actions, jobs.cron_ticks`),
+);
+
+const dayMs = 86_400_000;
+const options: JobRetentionOptions = {
+  retentionMs: 7 * dayMs,
+  deadRetentionMs: 90 * dayMs,
+  queues: [{ name: 'short', retentionMs: dayMs, deadRetentionMs: 2 * dayMs }],
+  cron: [],
+};
+const forEver = new AbortController().signal;
+
+const remove = (more: Partial<JobRetentionOptions> = {}, db: Queryable = database.db) =>
+  createPostgresJobRetention(db, { ...options, ...more }).remove(forEver);
+
+type Row = Readonly<{
+  queue?: string;
+  status: string;
+  resolution?: string;
+  /** Since it was made, and since it ended. */
+  days: number;
+  endedDays?: number | null;
+  count?: number;
+}>;
+
+/** Jobs of this age, each with an attempt and an action; their id says when they were made. */
+async function add({ queue = 'usual', status, days, count = 1, ...more }: Row): Promise<void> {
+  const endedDays = more.endedDays === undefined ? days : more.endedDays;
+  await database.db.query(sql`
+    WITH added AS (
+      INSERT INTO jobs.job_queue (job_id, queue, payload, status, resolution, created_at, completed_at)
+      SELECT overlay(jobs.new_id()::text PLACING
+                     regexp_replace(lpad(to_hex((date_part('epoch', at) * 1000)::bigint), 12, '0'), '(.{8})', '\\1-')
+                     FROM 1 FOR 13)::uuid,
+             ${queue}, '{}', ${status}, ${more.resolution ?? null}, at,
+             now() - ${endedDays}::float8 * interval '1 day'
+      FROM generate_series(1, ${count}::int) AS n, LATERAL (SELECT now() - ${days} * interval '1 day' AS at) AS made
+      RETURNING job_id
+    ), attempts AS (
+      INSERT INTO jobs.job_attempts (job_id, retry_count, status_to, error, lease_epoch)
+      SELECT job_id, 1, 'failed', 'it broke', 1 FROM added
+    )
+    INSERT INTO jobs.job_actions (job_id, action, status_from, status_to, actor)
+    SELECT job_id, 'requeue', 'dead_letter', 'pending', 'somebody' FROM added`);
+}
+
+async function left(): Promise<readonly string[]> {
+  const rows = await database.db.query<{ text: string }>(sql`
+    SELECT queue || ' ' || status || COALESCE(' ' || resolution, '') AS text FROM jobs.job_queue ORDER BY 1`);
+  return rows.map(({ text }) => text);
+}
+
+async function countHistory(): Promise<readonly number[]> {
+  const [row] = await database.db.query<{ attempts: number; actions: number }>(sql`
+    SELECT (SELECT count(*)::int FROM jobs.job_attempts) AS attempts,
+           (SELECT count(*)::int FROM jobs.job_actions) AS actions`);
+  return [row?.attempts ?? -1, row?.actions ?? -1];
+}
+
+test('what has ended stays for as long as its queue says, and goes with its history', async () => {
+  await add({ status: 'completed', days: 8 });
+  await add({ status: 'completed', days: 6 });
+  await add({ status: 'completed', days: 30, endedDays: 6 });
+  await add({ status: 'dead_letter', days: 91 });
+  await add({ status: 'dead_letter', days: 91, resolution: 'discarded' });
+  await add({ status: 'dead_letter', days: 89 });
+  await add({ status: 'dead_letter', days: 89, resolution: 'cancelled' });
+  await add({ queue: 'short', status: 'completed', days: 1.5 });
+  await add({ queue: 'short', status: 'dead_letter', days: 1.5 });
+  await add({ queue: 'short', status: 'dead_letter', days: 3 });
+  assert.deepEqual(await remove(), { completed: 2, resolved: 1, unresolved: 2, orphans: 0, ticks: 0 });
+  assert.deepEqual(await left(), [
+    'short dead_letter',
+    'usual completed',
+    'usual completed',
+    'usual dead_letter',
+    'usual dead_letter cancelled',
+  ]);
+  assert.deepEqual(await countHistory(), [5, 5]);
+});
+
+test('what is not over stays, however old it is', async () => {
+  for (const status of ['pending', 'running', 'failed']) await add({ status, days: 4000, endedDays: null });
+  assert.equal((await remove()).completed, 0);
+  assert.equal((await left()).length, 3);
+});
+
+test('a job that was ended by hand, without the time of its end, goes by the time of its making', async () => {
+  await add({ status: 'completed', days: 8, endedDays: null });
+  await add({ status: 'completed', days: 6, endedDays: null });
+  assert.equal((await remove()).completed, 1);
+});
+
+test('what is too young to go is not even looked at, nor anything where the keep reaches back beyond all time', async () => {
+  await add({ status: 'completed', days: 4, count: 100 });
+  for (const days of [7, 36_500]) {
+    let looks = 0;
+    const counting: Queryable = {
+      async query(statement) {
+        if (statement.text.includes('AS keep_ms')) looks += 1;
+        return database.db.query(statement);
+      },
+    };
+    const keep = { retentionMs: days * dayMs, deadRetentionMs: days * dayMs, queues: [], batchSize: 10 };
+    assert.equal((await remove(keep, counting)).completed, 0);
+    assert.equal(looks, 2, 'one look at the old ones, one at those with an id of their own');
+  }
+});
+
+test('an id that a caller has made, and that says a time that is to come, does not keep its job for ever', async () => {
+  await database.db.query(sql`
+    INSERT INTO jobs.job_queue (job_id, queue, payload, status, completed_at)
+    VALUES ('f47ac10b-58cc-4372-a567-0e02b2c3d479', 'usual', '{}', 'completed', now() - interval '8 days'),
+           ('ffffffff-ffff-4fff-bfff-ffffffffffff', 'usual', '{}', 'completed', now() - interval '1 day')`);
+  assert.equal((await remove()).completed, 1);
+  assert.equal((await left()).length, 1);
+});
+
+test('one walk goes through many batches, also where rows stay in between', async () => {
+  await add({ status: 'completed', days: 20, count: 25 });
+  await add({ status: 'pending', days: 15, endedDays: null, count: 25 });
+  await add({ status: 'completed', days: 10, count: 25 });
+  const removed = await remove({ batchSize: 10 });
+  assert.deepEqual([removed.completed, (await left()).length], [50, 25]);
+});
+
+test('a walk ends at the signal', async () => {
+  await add({ status: 'completed', days: 20, count: 30 });
+  const held = new AbortController();
+  const watched: Queryable = {
+    async query(statement) {
+      held.abort();
+      return database.db.query(statement);
+    },
+  };
+  const removed = await createPostgresJobRetention(watched, { ...options, batchSize: 10 }).remove(
+    held.signal,
+  );
+  assert.equal(removed.completed, 10);
+});
+
+test('a dead letter that is requeued while it is being removed stays, with its history', async () => {
+  await add({ status: 'dead_letter', days: 100 });
+  let looks = 0;
+  const requeuing: Queryable = {
+    async query(statement) {
+      looks += 1;
+      if (looks === 2)
+        await database.db.query(sql`UPDATE jobs.job_queue SET status = 'pending', retry_count = 0`);
+      return database.db.query(statement);
+    },
+  };
+  assert.equal((await remove({}, requeuing)).unresolved, 0);
+  assert.deepEqual([await left(), await countHistory()], [['usual pending'], [1, 1]]);
+});
+
+test('the history of jobs that are gone goes, and no other', async () => {
+  await add({ status: 'completed', days: 1, count: 30 });
+  await add({ status: 'pending', days: 1, endedDays: null, count: 5 });
+  await database.db.query(sql`DELETE FROM jobs.job_queue WHERE status = 'completed'`);
+  assert.equal((await remove({ batchSize: 7 })).orphans, 60);
+  assert.deepEqual(await countHistory(), [5, 5]);
+});
+
+test('of the times that a schedule came, the newest stays, and those of a day', async () => {
+  await database.db.query(sql`
+    INSERT INTO jobs.cron_ticks (name, tick_at, schedule, fired_at)
+    SELECT name, at, '* * * * * UTC', LEAST(at, now())
+    FROM (VALUES ('often'), ('gone')) AS names (name),
+         generate_series(now() - interval '20 days', now() - interval '8 days', interval '1 day') AS at
+    UNION ALL
+    SELECT 'often', at, '* * * * * UTC', at
+    FROM generate_series(now() - interval '3 hours', now(), interval '1 hour') AS at
+    UNION ALL
+    SELECT 'rare', now() - interval '300 days', '0 0 1 1 * UTC', now() - interval '300 days'
+    UNION ALL
+    SELECT 'often', now() + interval '300 days', '* * * * * UTC', now()`);
+  const removed = await remove({ cron: [{ name: 'often' }, { name: 'rare' }], batchSize: 5 });
+  assert.equal(removed.ticks, 13 + 13 + 1);
+  const rows = await database.db.query<{ name: string; count: number }>(sql`
+    SELECT name, count(*)::int AS count FROM jobs.cron_ticks GROUP BY name ORDER BY name`);
+  assert.deepEqual(rows, [
+    { name: 'often', count: 4 },
+    { name: 'rare', count: 1 },
+  ]);
+});
+
+test('workers that waited once and are no more are forgotten', async () => {
+  await database.db.query(sql`
+    INSERT INTO platform.idle_workers (channel, worker, idle_until)
+    VALUES ('jobs:a', 'gone', now() - interval '2 days'), ('jobs:a', 'here', now())`);
+  await remove();
+  const rows = await database.db.query(sql`SELECT worker FROM platform.idle_workers`);
+  assert.deepEqual(rows, [{ worker: 'here' }]);
+});
+
+test('with many jobs no table is read as a whole', async () => {
+  await add({ status: 'completed', days: 1, count: 20_000 });
+  await add({ status: 'completed', days: 20, count: 300 });
+  await database.db.query(sql`ANALYZE jobs.job_queue, jobs.job_attempts, jobs.job_actions`);
+  const plans: string[] = [];
+  const explaining: Queryable = {
+    async query(statement) {
+      const rows = await database.db.query<{ 'QUERY PLAN': string }>(
+        sql`EXPLAIN ${new Sql(statement.strings, statement.values)}`,
+      );
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return database.db.query(statement);
+    },
+  };
+  assert.equal((await remove({ batchSize: 200 }, explaining)).completed, 300);
+  for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on job_(queue|attempts|actions)/);
+});

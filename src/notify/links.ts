@@ -1,0 +1,48 @@
+import type { GroupName } from './grouping.ts';
+
+type Paths = Readonly<{ item: (id: string) => string; list: (subject: string) => string }>;
+
+/** Where the API shows what needs a person; by slice and kind, else by slice. */
+const pathsOf: Readonly<Record<string, Paths>> = {
+  dlq: {
+    item: (id) => `/api/v1/dlq/messages/${id}`,
+    list: (subject) => `/api/v1/dlq/messages?topic=${subject}&status=DEAD`,
+  },
+  'outbox dead': {
+    item: (id) => `/api/v1/outbox/orders/${id}`,
+    list: (subject) => `/api/v1/outbox/orders?destination=${subject}&needs_person=true`,
+  },
+  outbox: {
+    item: (id) => `/api/v1/outbox/orders/${id}`,
+    list: (subject) => `/api/v1/outbox/orders?destination=${subject}`,
+  },
+  jobs: {
+    item: (id) => `/api/v1/jobs/${id}`,
+    list: (subject) => `/api/v1/jobs/dead?queue=${subject}`,
+  },
+  saga: {
+    item: (id) => `/api/v1/sagas/${id}`,
+    list: (subject) => `/api/v1/sagas?workflow_name=${subject}&needs_person=true`,
+  },
+};
+
+export type Links = Readonly<{ list: string | null; item: (id: string) => string | null }>;
+
+/** Whole addresses where people can be told one, else paths. Null for what no slice of ours has written. */
+export function linksOf({ slice, kind, subject }: GroupName, publicUrl: string | undefined): Links {
+  const paths = own(`${slice} ${kind}`) ?? own(slice);
+  if (paths === undefined) return { list: null, item: () => null };
+  const base = (publicUrl ?? '').replace(/\/+$/, '');
+  return {
+    list: `${base}${paths.list(inUrl(subject))}`,
+    item: (id) => `${base}${paths.item(inUrl(id))}`,
+  };
+}
+
+function own(key: string): Paths | undefined {
+  return Object.hasOwn(pathsOf, key) ? pathsOf[key] : undefined;
+}
+
+function inUrl(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}

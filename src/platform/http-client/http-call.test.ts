@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
+import { loopbackTls } from '../../../tests/support/loopback-tls.ts';
+import { onRequest, serveRaw, unusedPort } from '../../../tests/support/raw-server.ts';
+import { createHttpPool, startCall, type CallEnd, type HttpCall, type PoolOptions } from './http-call.ts';
+
+type Changes = Partial<HttpCall> & Partial<PoolOptions>;
+
+/** One call to a server, on a pool of its own. */
+async function call(t: TestContext, origin: string, changes: Changes = {}): Promise<CallEnd> {
+  const { tls, timeoutMs = 2000, connections = 1, ...of } = changes;
+  const pool = createHttpPool({ origin, connections, timeoutMs, tls });
+  t.after(() => pool.destroy());
+  return startCall(pool, {
+    method: 'POST',
+    path: '/orders',
+    headers: { 'content-type': 'application/json' },
+    body: '{"a":1}',
+    timeoutMs,
+    maxResponseBytes: 1000,
+    hasOwnConnection: false,
+    ...of,
+  }).ended;
+}
+
+/** What becomes of a call to a server that does this with a connection. */
+async function callRaw(
+  t: TestContext,
+  onSocket: (socket: Socket) => void,
+  changes?: Changes,
+): Promise<CallEnd> {
+  const { port } = await serveRaw(t, onSocket);
+  return call(t, `http://127.0.0.1:${port}`, changes);
+}
+
+const replying =
+  (...parts: readonly string[]) =>
+  (socket: Socket): void =>
+    onRequest(socket, () => socket.end(parts.join('')));
+
+function codeIn(end: CallEnd): string {
+  assert.ok('error' in end, end.end);
+  return String((end.error as { code?: unknown }).code);
+}
+
+async function serveTls(t: TestContext): Promise<string> {
+  const ALPNProtocols = ['h2', 'http/1.1'];
+  const server = createTlsServer({ ...loopbackTls, ALPNProtocols }, (socket) => {
+    socket.on('error', () => {});
+    assert.equal(socket.alpnProtocol, 'http/1.1');
+    onRequest(socket, () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'));
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('without a connection nothing was sent: refused, no such host, no TLS', async (t) => {
+  const nobody = await call(t, `http://127.0.0.1:${await unusedPort()}`);
+  assert.deepEqual([nobody.end, codeIn(nobody)], ['unsent', 'ECONNREFUSED']);
+  const nameless = await call(t, 'http://no-such-host.invalid');
+  assert.equal(nameless.end, 'unsent');
+  const plain = await serveRaw(t, () => {});
+  const untrusted = await call(t, await serveTls(t));
+  assert.deepEqual([untrusted.end, codeIn(untrusted)], ['unsent', 'DEPTH_ZERO_SELF_SIGNED_CERT']);
+  const nonsense = await call(t, await serveTls(t), { tls: { ca: 'no certificate' } });
+  assert.equal(nonsense.end, 'unsent');
+  const silent = await call(t, `https://127.0.0.1:${plain.port}`, { timeoutMs: 100 });
+  assert.equal(silent.end, 'unsent');
+});
+
+test('a server whose certificate is trusted is talked to, in HTTP/1.1 even if it prefers HTTP/2', async (t) => {
+  const end = await call(t, await serveTls(t), { tls: { ca: loopbackTls.cert } });
+  assert.equal(end.end, 'answered');
+});
+
+test('a server that speaks no TLS where TLS is expected gets nothing of the request', async (t) => {
+  const { port } = await serveRaw(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  assert.equal((await call(t, `https://127.0.0.1:${port}`)).end, 'unsent');
+});
+
+test('a request that cannot be written is not sent', async (t) => {
+  const { port, connections } = await serveRaw(t, () => {});
+  for (const changes of [
+    { headers: { 'x-bad': 'a\nb' } },
+    { headers: { 'bad name': 'a' } },
+    { path: '/a b' },
+  ]) {
+    const end = await call(t, `http://127.0.0.1:${port}`, changes);
+    assert.deepEqual([end.end, codeIn(end)], ['unsent', 'UND_ERR_INVALID_ARG']);
+  }
+  assert.equal(connections(), 0);
+});
+
+test('once the connection stands, its end without an answer leaves the call lost', async (t) => {
+  const ways: readonly ((socket: Socket) => void)[] = [
+    (socket) => socket.destroy(),
+    (socket) => socket.end(),
+    (socket) => onRequest(socket, () => socket.destroy()),
+    (socket) => onRequest(socket, () => socket.resetAndDestroy()),
+    replying(''),
+    replying('HTTP/1.1 20'),
+    replying('HTTP/1.1 200 OK\r\ncontent-type: application/js'),
+  ];
+  for (const [index, way] of ways.entries()) {
+    const end = await callRaw(t, way);
+    assert.equal(end.end, 'lost', String(index));
+    assert.match(codeIn(end), /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/);
+  }
+});
+
+test('a connection that is reset on arrival is either no connection, or the call is lost', async (t) => {
+  const end = await callRaw(t, (socket) => socket.resetAndDestroy());
+  assert.match(end.end, /^(unsent|lost)$/);
+});
+
+test('what is not HTTP is no answer', async (t) => {
+  for (const bytes of [
+    'SSH-2.0-OpenSSH_9.2\r\n\r\n',
+    '\0\u0001\u0002',
+    'HTTP/1.1 abc OK\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nno colon here\r\n\r\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+    'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n{}',
+    'HTTP/2 200\r\n\r\n',
+  ])
+    assert.equal((await callRaw(t, replying(bytes))).end, 'lost', bytes);
+});
+
+test('a head that never ends or is too large is no answer', async (t) => {
+  const large = await callRaw(t, replying('HTTP/1.1 200 OK\r\n', `x-large: ${'a'.repeat(99_999)}\r\n`));
+  assert.deepEqual([large.end, codeIn(large)], ['lost', 'UND_ERR_HEADERS_OVERFLOW']);
+  const endless = await callRaw(
+    t,
+    (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const timer = setInterval(() => socket.write('x-more: a\r\n'), 5);
+      socket.on('close', () => clearInterval(timer));
+    },
+    { timeoutMs: 150 },
+  );
+  assert.equal(endless.end, 'lost');
+});
+
+test('no answer in time is no answer, and one that comes later changes nothing', async (t) => {
+  const { promise: served, resolve } = Promise.withResolvers<Socket>();
+  const end = await callRaw(t, (socket) => onRequest(socket, () => resolve(socket)), { timeoutMs: 100 });
+  assert.equal(end.end, 'lost');
+  assert.equal((end as { error: Error }).error.message, 'no complete answer within 100 ms');
+  const socket = await served;
+  socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+  if (!socket.closed) await once(socket, 'close');
+});
+
+test('an answer that breaks off is told apart from none, by FIN, by RST and by the clock', async (t) => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n';
+  const brokenBy = async (way: (socket: Socket) => void): Promise<string> => {
+    const end = await callRaw(
+      t,
+      (socket) => onRequest(socket, () => socket.write(`${head}{"a"`, () => way(socket))),
+      {
+        timeoutMs: 200,
+      },
+    );
+    assert.equal(end.end, 'broken');
+    assert.deepEqual(
+      [end.answer.status, end.answer.body.toString(), end.answer.isBodyCut],
+      [200, '{"a"', true],
+    );
+    return (end.error as Error).name;
+  };
+  await brokenBy((socket) => socket.end());
+  await brokenBy((socket) => setTimeout(() => socket.resetAndDestroy(), 20));
+  await brokenBy(() => {});
+  const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  for (const bytes of [`${chunked}2\r\n{}\r\n`, `${chunked}zz\r\n`])
+    assert.equal((await callRaw(t, replying(bytes))).end, 'broken', bytes);
+});
+
+test('a body is read up to the limit, and the connection is given up', async (t) => {
+  const sizes = async (bytes: number, limit: number): Promise<readonly [number, boolean]> => {
+    const head = `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
+    const end = await callRaw(t, replying(head, 'x'.repeat(bytes)), { maxResponseBytes: limit });
+    assert.equal(end.end, 'answered');
+    return [end.answer.body.length, end.answer.isBodyCut];
+  };
+  assert.deepEqual(await sizes(100, 100), [100, false]);
+  assert.deepEqual(await sizes(101, 100), [100, true]);
+  assert.deepEqual(await sizes(20_000_000, 1_000_000), [1_000_000, true]);
+  assert.deepEqual(await sizes(5, 0), [0, true]);
+  const { promise: givenUp, resolve } = Promise.withResolvers<void>();
+  const endless = await callRaw(t, (socket) =>
+    onRequest(socket, () => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      const timer = setInterval(() => socket.write('64\r\n'.concat('x'.repeat(100), '\r\n')), 1);
+      socket.on('close', () => {
+        clearInterval(timer);
+        resolve();
+      });
+    }),
+  );
+  assert.deepEqual([endless.end, endless.end === 'answered' && endless.answer.isBodyCut], ['answered', true]);
+  await givenUp;
+});
+
+test('informational answers: 102 and 103 are passed over, 100 and 101 were not asked for and end the call', async (t) => {
+  const ok = 'HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}';
+  for (const info of ['102 Processing', '103 Early Hints']) {
+    const end = await callRaw(t, replying(`HTTP/1.1 ${info}\r\nlink: </a>\r\n\r\n`, ok));
+    assert.deepEqual([end.end, end.end === 'answered' && end.answer.status], ['answered', 201]);
+  }
+  const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+  assert.equal((await callRaw(t, replying(hint))).end, 'lost');
+  for (const info of ['100 Continue', '101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade'])
+    assert.equal((await callRaw(t, replying(`HTTP/1.1 ${info}\r\n\r\n`, ok))).end, 'lost', info);
+});
+
+test('bodies that end with the connection, old HTTP and answers without a body are complete', async (t) => {
+  for (const bytes of [
+    'HTTP/1.1 200 OK\r\n\r\n{}',
+    'HTTP/1.0 200 OK\r\n\r\n{}',
+    'HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    'HTTP/1.1 204 No Content\r\n\r\n',
+  ])
+    assert.equal((await callRaw(t, replying(bytes))).end, 'answered', bytes);
+});
+
+test('an answer to an earlier request is not taken for this one', async (t) => {
+  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n';
+  const { port } = await serveRaw(t, (socket) =>
+    // The second answer comes unasked, right behind the first.
+    onRequest(socket, (nth) => nth === 1 && socket.write(`${ok}"1"${ok}"X"`)),
+  );
+  const pool = createHttpPool({
+    origin: `http://127.0.0.1:${port}`,
+    connections: 1,
+    timeoutMs: 500,
+    tls: undefined,
+  });
+  t.after(() => pool.destroy());
+  const ask = async (): Promise<string> => {
+    const end = await startCall(pool, {
+      method: 'POST',
+      path: '/',
+      headers: {},
+      timeoutMs: 500,
+      maxResponseBytes: 99,
+      hasOwnConnection: false,
+    }).ended;
+    return end.end === 'answered' ? end.answer.body.toString() : end.end;
+  };
+  assert.deepEqual([await ask(), await ask()], ['"1"', '"1"']);
+});
+
+test('a call that is withdrawn while it waits is never sent, and one under way goes on', async (t) => {
+  const { promise: served, resolve } = Promise.withResolvers<Socket>();
+  let requests = 0;
+  const { port } = await serveRaw(t, (socket) =>
+    onRequest(socket, () => {
+      requests++;
+      resolve(socket);
+    }),
+  );
+  const pool = createHttpPool({
+    origin: `http://127.0.0.1:${port}`,
+    connections: 1,
+    timeoutMs: 2000,
+    tls: undefined,
+  });
+  const start = () =>
+    startCall(pool, {
+      method: 'POST',
+      path: '/',
+      headers: {},
+      timeoutMs: 2000,
+      maxResponseBytes: 99,
+      hasOwnConnection: false,
+    });
+  const [first, second] = [start(), start()];
+  const socket = await served;
+  first.withdraw();
+  second.withdraw();
+  assert.deepEqual(await second.ended, { end: 'withdrawn' });
+  socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+  assert.equal((await first.ended).end, 'answered');
+  await pool.close();
+  assert.equal(requests, 1);
+});
+
+test('a call that is aborted is broken off wherever it is, and never sent if it was not', async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  let requests = 0;
+  const { port } = await serveRaw(t, (socket) => {
+    onRequest(socket, (nth) => {
+      requests += nth;
+      asked.resolve();
+    });
+    socket.on('close', closed.resolve);
+  });
+  const pool = createHttpPool({
+    origin: `http://127.0.0.1:${port}`,
+    connections: 1,
+    timeoutMs: 5000,
+    tls: undefined,
+  });
+  t.after(() => pool.destroy());
+  const start = () =>
+    startCall(pool, {
+      method: 'GET',
+      path: '/',
+      headers: {},
+      timeoutMs: 60_000,
+      maxResponseBytes: 100,
+      hasOwnConnection: false,
+    });
+  const first = start();
+  const second = start();
+  await asked.promise;
+  second.abort(new Error('not wanted'));
+  first.abort(new Error('not wanted'));
+  assert.deepEqual([(await first.ended).end, (await second.ended).end], ['lost', 'withdrawn']);
+  await closed.promise;
+  assert.equal(requests, 1);
+});
+
+test('a process that was suspended while it connected sends nothing after its time', async (t) => {
+  let requests = 0;
+  const { port } = await serveRaw(t, (socket) => onRequest(socket, () => (requests++, socket.end())));
+  // When it is awake again it hears of its connection first: here it never hears of its timers.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const ending = call(t, `http://127.0.0.1:${port}`, { timeoutMs: 50 });
+  const awakeAtMs = performance.now() + 100;
+  while (performance.now() < awakeAtMs);
+  const end = await ending;
+  assert.deepEqual([end.end, requests], ['unsent', 0]);
+});

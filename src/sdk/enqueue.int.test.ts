@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Client, Pool } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
+import { sql } from '../platform/postgres/sql.ts';
+import { jobs, type EnqueuedJob, type Transaction } from './index.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+let queues = 0;
+
+before(async () => {
+  database = await createTestDatabase();
+  pool = new Pool({ connectionString: database.url, max: 10 });
+});
+after(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const newQueue = (): string => `queue-${(queues += 1)}`;
+
+async function inTransaction<T>(
+  work: (tx: Transaction) => Promise<T>,
+  end: 'COMMIT' | 'ROLLBACK' = 'COMMIT',
+): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query(end);
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+type Stored = Readonly<{
+  job_id: string;
+  payload: unknown;
+  status: string;
+  max_retries: number;
+  dedupe_key: string | null;
+  priority: number;
+  run_at: Date;
+  lead_seconds: number;
+  trace: string | null;
+}>;
+
+/** In the order in which they would be claimed. */
+async function stored(queue: string): Promise<readonly Stored[]> {
+  return database.db.query<Stored>(sql`
+    SELECT job_id, payload, status, max_retries, dedupe_key, priority, run_at,
+           extract(epoch FROM run_at - sort_at)::int AS lead_seconds, trace
+    FROM jobs.job_queue WHERE queue = ${queue} ORDER BY sort_at, job_id`);
+}
+
+async function complete(jobId: string): Promise<void> {
+  await database.db.query(sql`UPDATE jobs.job_queue SET status = 'completed' WHERE job_id = ${jobId}`);
+}
+
+test('a job is there with the commit and not before, and after a rollback it never was', async () => {
+  const queue = newQueue();
+  const kept = await inTransaction(async (tx) => {
+    const added = await jobs.enqueue(tx, queue, { to: 'a@example.com' });
+    assert.equal((await stored(queue)).length, 0);
+    return added;
+  });
+  await inTransaction((tx) => jobs.enqueue(tx, queue, { to: 'b@example.com' }), 'ROLLBACK');
+  await inTransaction((tx) => jobs.enqueueMany(tx, queue, [{ payload: 1 }]), 'ROLLBACK');
+  const [row, ...more] = await stored(queue);
+  assert.deepEqual([row?.job_id, row?.payload, more.length], [kept.jobId, { to: 'a@example.com' }, 0]);
+  assert.deepEqual(kept, { jobId: kept.jobId, status: 'pending', duplicate: false });
+});
+
+test('what is said about a job is kept, whether it comes alone or with others', async () => {
+  const queue = newQueue();
+  const runAt = new Date(Date.now() + 3_600_000);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const said = { dedupeKey: 'é', priority: 7, maxRetries: 9, traceparent };
+  await jobs.enqueue(pool, queue, [1], { ...said, runAt });
+  await jobs.enqueueMany(pool, queue, [{ payload: null, ...said, dedupeKey: '名' }]);
+  await jobs.enqueueMany(pool, queue, [{ payload: 0, runAt, traceparent: 'nonsense' }]);
+  const [soon, later, last] = await stored(queue);
+  const options = (row: Stored | undefined) => [row?.dedupe_key, row?.priority, row?.max_retries, row?.trace];
+  assert.deepEqual(options(soon), ['名', 7, 9, traceparent]);
+  assert.deepEqual(options(later), ['é', 7, 9, traceparent]);
+  assert.deepEqual(options(last), [null, 0, 3, null]);
+  assert.deepEqual([soon?.lead_seconds, later?.lead_seconds, last?.lead_seconds], [420, 0, 0]);
+  assert.deepEqual([later?.run_at, last?.run_at], [runAt, runAt]);
+});
+
+test('of a key there is one job that is not over, and the second answer says which', async () => {
+  const queue = newQueue();
+  const add = (): Promise<EnqueuedJob> =>
+    inTransaction((tx) => jobs.enqueue(tx, queue, {}, { dedupeKey: 'one' }));
+  const first = await add();
+  assert.deepEqual(await add(), { jobId: first.jobId, status: 'pending', duplicate: true });
+  const elsewhere = await jobs.enqueue(pool, newQueue(), {}, { dedupeKey: 'one' });
+  assert.equal(elsewhere.duplicate, false);
+  await complete(first.jobId);
+  const next = await add();
+  assert.deepEqual([next.duplicate, next.jobId === first.jobId], [false, false]);
+});
+
+test('of many jobs with keys each is told whether it is new, or which one it is', async () => {
+  const queue = newQueue();
+  const old = await jobs.enqueue(pool, queue, 'old', { dedupeKey: 'old' });
+  const answers = await inTransaction((tx) =>
+    jobs.enqueueMany(tx, queue, [
+      { payload: 'a', dedupeKey: 'z' },
+      { payload: 'b' },
+      { payload: 'again', dedupeKey: 'old' },
+      { payload: 'c', dedupeKey: 'y' },
+      { payload: 'twice', dedupeKey: 'z' },
+    ]),
+  );
+  const [a, b, again, c, twice] = answers;
+  assert.deepEqual(
+    answers.map(({ duplicate }) => duplicate),
+    [false, false, true, false, true],
+  );
+  assert.deepEqual([again?.jobId, twice?.jobId], [old.jobId, a?.jobId]);
+  const rows = await stored(queue);
+  assert.deepEqual(
+    rows.map(({ payload, job_id }) => [payload, job_id]),
+    [
+      ['old', old.jobId],
+      ['a', a?.jobId],
+      ['b', b?.jobId],
+      ['c', c?.jobId],
+    ],
+  );
+});
+
+test('transactions that add the same keys at once in any order neither fail nor double a job', async () => {
+  const queue = newQueue();
+  const keys = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
+  const many = (order: readonly string[]) =>
+    inTransaction((tx) =>
+      jobs.enqueueMany(
+        tx,
+        queue,
+        order.map((dedupeKey) => ({ payload: 1, dedupeKey })),
+      ),
+    );
+  const answers = await Promise.all([
+    many(keys),
+    many(keys.toReversed()),
+    many(keys),
+    many(keys.toReversed()),
+  ]);
+  assert.equal((await stored(queue)).length, 1000);
+  assert.equal(answers.flat().filter(({ duplicate }) => !duplicate).length, 1000);
+  assert.equal(new Set(answers.flat().map(({ jobId }) => jobId)).size, 1000);
+});
+
+test('thousands are added in a few statements, and stand in the queue in their order', async () => {
+  const queue = newQueue();
+  let statements = 0;
+  const counting: Transaction = {
+    query: (text, values) => {
+      statements += 1;
+      return pool.query(text, values);
+    },
+  };
+  const payloads = Array.from({ length: 2500 }, (_, n) => ({ n }));
+  const answers = await jobs.enqueueMany(
+    counting,
+    queue,
+    payloads.map((payload) => ({ payload })),
+  );
+  assert.deepEqual([statements, answers.length], [3, 2500]);
+  const rows = await stored(queue);
+  assert.deepEqual(
+    rows.map(({ payload }) => payload),
+    payloads,
+  );
+  assert.deepEqual(
+    rows.map(({ job_id }) => job_id),
+    answers.map(({ jobId }) => jobId),
+  );
+});
+
+test('large jobs go in smaller batches', async () => {
+  let largest = 0;
+  const watching: Transaction = {
+    query: (text, values) => {
+      largest = Math.max(largest, ...values.map((value) => String(value).length));
+      return pool.query(text, values);
+    },
+  };
+  const payload = 'x'.repeat(700_000);
+  const answers = await jobs.enqueueMany(
+    watching,
+    newQueue(),
+    Array.from({ length: 9 }, () => ({ payload })),
+  );
+  assert.equal(answers.length, 9);
+  assert.ok(largest < 5 * 1024 * 1024);
+});
+
+test('whatever a service has told its pg and its session, the answer is the same', async () => {
+  const queue = newQueue();
+  const client = new Client({
+    connectionString: database.url,
+    types: { getTypeParser: (oid: number) => (oid === 25 ? String : () => 'something else') as never },
+    options:
+      '-c search_path=nowhere -c DateStyle=SQL,DMY -c TimeZone=Asia/Kolkata -c default_transaction_isolation=serializable',
+  });
+  await client.connect();
+  try {
+    const runAt = new Date(Date.UTC(2031, 1, 3));
+    const one = await jobs.enqueue(client, queue, { n: 0.1 }, { dedupeKey: 'k', runAt });
+    const [two] = await jobs.enqueueMany(client, queue, [{ payload: 1, dedupeKey: 'k' }]);
+    assert.deepEqual(two, { jobId: one.jobId, status: 'pending', duplicate: true });
+    assert.deepEqual((await stored(queue))[0]?.run_at, runAt);
+  } finally {
+    await client.end();
+  }
+});
+
+test('a database without jobs is told in words', async () => {
+  const empty = await createTestDatabase('empty');
+  const client = new Client({ connectionString: empty.url });
+  await client.connect();
+  try {
+    await assert.rejects(jobs.enqueue(client, 'mail', {}), /no jobs.*redrive migrate up/);
+    await assert.rejects(jobs.enqueueMany(client, 'mail', [{ payload: 1 }]), /no jobs.*redrive migrate up/);
+  } finally {
+    await client.end();
+    await empty.drop();
+  }
+});

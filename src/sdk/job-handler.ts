@@ -1,0 +1,46 @@
+import { context, trace } from '@opentelemetry/api';
+import { notRetryable } from '../jobs/domain/handler-signals.ts';
+import type { JobContext } from '../jobs/usecase/job-run.ts';
+import type { ClaimedJob } from '../jobs/usecase/ports.ts';
+import { contextOf, readTraceContext } from '../platform/telemetry/trace-context.ts';
+import { withSpan } from '../platform/telemetry/tracing.ts';
+import { readPayload, type Queue } from './queue.ts';
+
+export type Job<Payload = unknown> = Readonly<{
+  jobId: string;
+  queue: string;
+  payload: Payload;
+  /** How often it has failed so far. */
+  retryCount: number;
+  maxRetries: number;
+  /** How often it was put off so far. */
+  deferrals: number;
+  traceparent: string | null;
+}>;
+
+/** What it returns is kept as the result; what it throws is a failure. */
+export type JobHandler<Payload> = (job: Job<Payload>, context: JobContext) => unknown;
+
+const tracer = trace.getTracer('redrive');
+
+/** The handler of the service, given what it knows of a job, below the span that has added it. */
+export function handlerOf<Input, Output>(
+  queue: Queue<Input, Output>,
+  handler: JobHandler<Output>,
+): (job: ClaimedJob, context: JobContext) => unknown {
+  if (typeof handler !== 'function') throw new TypeError('handler is no function');
+  const handle = (claimed: ClaimedJob, payload: Output, about: JobContext): unknown => {
+    const { jobId, retryCount, maxRetries, deferrals, trace: traceparent } = claimed;
+    const job = { jobId, queue: queue.name, payload, retryCount, maxRetries, deferrals, traceparent };
+    if (traceparent === null) return handler(job, about);
+    return context.with(contextOf(readTraceContext({ traceparent })), () =>
+      withSpan(tracer, 'handle job', { queue: queue.name, job_id: jobId }, async () => handler(job, about)),
+    );
+  };
+  if (queue.schema === null) return (claimed, about) => handle(claimed, claimed.payload as Output, about);
+  return async (claimed, about) => {
+    const read = await readPayload(queue, claimed.payload);
+    if (!read.ok) throw notRetryable(`payload does not match the schema of ${queue.name}: ${read.reason}`);
+    return handle(claimed, read.payload, about);
+  };
+}

@@ -1,0 +1,190 @@
+import type { Pool } from 'pg';
+import { stopAll, type Service } from '../kernel/service.ts';
+import { createQueueWorker } from '../jobs/usecase/work-queue.ts';
+import { handlerOf, type JobHandler } from './job-handler.ts';
+import { finished, logEvent, type JobEvent } from './jobs-events.ts';
+import { createRuntime, type Shared } from './jobs-runtime.ts';
+import { queueOf, type Queue } from './queue.ts';
+import { requireJobsSchema } from './require-jobs-schema.ts';
+import { createUserDatabase } from './user-database.ts';
+
+export type WorkersOptions = Readonly<{
+  /** Of the service; its handlers may use it too, as long as they leave a few of its connections. */
+  pool: Pool;
+  /** `poll`: no connection of its own for LISTEN, as behind a pooler in transaction mode. */
+  wake?: 'listen' | 'poll' | undefined;
+  /** How often it looks for work that nobody has told it of: delayed jobs and retries. */
+  pollMs?: number | undefined;
+  /** How long a job stays with a worker that is not heard of any more. */
+  leaseMs?: number | undefined;
+  /** Without it, what somebody has to know of goes to the standard error output. */
+  onEvent?: ((event: JobEvent) => void) | undefined;
+}>;
+
+export type WorkOptions<Input, Output> = Readonly<{
+  queue: string | Queue<Input, Output>;
+  handler: JobHandler<Output>;
+  /** How many handlers of this queue run at once. */
+  concurrency?: number | undefined;
+  /** How long one may take; by default what holds for the queue. */
+  timeoutMs?: number | undefined;
+  /** How many short jobs at most are claimed ahead. */
+  maxPrefetch?: number | undefined;
+}>;
+
+export type WorkerState = Readonly<{
+  /** `degraded`: as many handlers as may run at once did not stop when they were told to, so nothing is claimed. */
+  status: 'working' | 'degraded' | 'stopping' | 'stopped';
+  running: number;
+  zombies: number;
+}>;
+
+export type StopOptions = Readonly<{
+  /** What still runs then keeps its lease, and is tried again when that is over. */
+  withinMs?: number | undefined;
+}>;
+
+export type JobWorker = Readonly<{
+  /** Jobs that were not started are given back; those that run may end. */
+  stop(options?: StopOptions): Promise<void>;
+  state(): WorkerState;
+  /** Handlers that were told to stop and did not. */
+  zombies(): number;
+}>;
+
+/** All queues that a process works on: they share what one process needs once. */
+export type JobWorkers = Readonly<{
+  work<Input, Output>(options: WorkOptions<Input, Output>): Promise<JobWorker>;
+  stop(options?: StopOptions): Promise<void>;
+  /** Writes that came too late and were dropped, since the start. */
+  staleWrites(): number;
+}>;
+
+const stopWithinMs = 30_000;
+const closeWithinMs = 5000;
+
+export function createWorkers(options: WorkersOptions): JobWorkers {
+  const { pool } = options;
+  if (typeof (pool as Pool | undefined)?.connect !== 'function')
+    throw new TypeError('workers need the pool of the service: { pool: new Pool() }');
+  const pollMs = inRange('pollMs', options.pollMs ?? 1000, 10, 3_600_000);
+  const leaseMs = inRange('leaseMs', options.leaseMs ?? 30_000, 500, 3_600_000);
+  const listen = options.wake !== 'poll';
+  const tell = quietly(options.onEvent ?? logEvent);
+  const db = createUserDatabase(pool);
+  const { shared, services, refresh, staleWrites } = createRuntime(db, { listen, leaseMs, pollMs, tell });
+  // Without a listener an idle connection that breaks, as at a restart of the database, would end the process.
+  const onPoolError = (error: unknown): void =>
+    tell({ type: 'trouble', what: 'a connection was lost', error });
+  const workers = new Set<JobWorker>();
+  let started: Promise<void> | null = null;
+  let isStopped = false;
+
+  const start = async (): Promise<void> => {
+    await requireJobsSchema(db);
+    await refresh();
+    pool.on('error', onPoolError);
+    for (const service of services) await service.start();
+  };
+
+  return {
+    staleWrites,
+    async work(work) {
+      if (isStopped) throw new TypeError('these workers were stopped; make new ones');
+      const worker = createWorker(shared, work);
+      await (started ??= start().catch((error: unknown) => {
+        started = null;
+        throw error;
+      }));
+      workers.add(worker);
+      await worker.start();
+      return worker;
+    },
+    async stop({ withinMs = stopWithinMs } = {}) {
+      isStopped = true;
+      const wasStarted = await started?.then(
+        () => true,
+        () => false,
+      );
+      if (wasStarted !== true) return;
+      await Promise.all([...workers].map((worker) => worker.stop({ withinMs })));
+      await stopAll(services, closeWithinMs);
+      pool.off('error', onPoolError);
+    },
+  };
+}
+
+function createWorker<Input, Output>(
+  shared: Shared,
+  options: WorkOptions<Input, Output>,
+): JobWorker & Pick<Service, 'start'> {
+  const { tell, waitForCancel } = shared;
+  const queue = queueOf(options.queue);
+  const { name } = queue;
+  const concurrency = inRange('concurrency', options.concurrency ?? 10, 1, 10_000);
+  const timeoutMs =
+    options.timeoutMs === undefined ? null : inRange('timeoutMs', options.timeoutMs, 1, 86_400_000);
+  const runner = createQueueWorker(
+    {
+      ...shared.deps,
+      onEnd: (end, status) => tell(finished(name, end, status)),
+      onError: (what, error) => tell({ type: 'trouble', what: `${what} of ${name}`, error }),
+    },
+    {
+      queue: name,
+      handler: handlerOf(queue, options.handler),
+      concurrency,
+      maxPrefetch: inRange('maxPrefetch', options.maxPrefetch ?? 500, 0, 10_000),
+      timeoutMs: () => timeoutMs ?? shared.timeoutMsOf(name),
+      leaseMs: shared.leaseMs,
+      pollMs: shared.pollMs,
+    },
+  );
+  const stopping = new AbortController();
+  let status: 'working' | 'stopping' | 'stopped' = 'working';
+  let stopped: Promise<void> | null = null;
+
+  const watchCancels = async (wait: NonNullable<typeof waitForCancel>): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await wait(name, stopping.signal);
+      runner.checkLeases();
+    }
+  };
+
+  const stop = async (withinMs: number): Promise<void> => {
+    status = 'stopping';
+    stopping.abort();
+    await runner.stop(AbortSignal.timeout(withinMs));
+    status = 'stopped';
+  };
+
+  return {
+    async start() {
+      await runner.start();
+      if (waitForCancel !== null) void watchCancels(waitForCancel);
+    },
+    stop: ({ withinMs = stopWithinMs } = {}) => (stopped ??= stop(withinMs)),
+    zombies: () => runner.zombies(),
+    state: () => ({
+      status: status === 'working' && runner.zombies() >= concurrency ? 'degraded' : status,
+      running: runner.running(),
+      zombies: runner.zombies(),
+    }),
+  };
+}
+
+/** What listens to the work never disturbs it. */
+function quietly(onEvent: (event: JobEvent) => void): (event: JobEvent) => void {
+  return (event) => {
+    try {
+      onEvent(event);
+    } catch (error) {
+      logEvent({ type: 'trouble', what: 'onEvent has thrown', error });
+    }
+  };
+}
+
+function inRange(name: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new RangeError(`${name} is a whole number from ${least} to ${most}, not ${String(value)}`);
+}

@@ -1,0 +1,136 @@
+import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryConfig } from 'pg';
+import { AppError } from '../kernel/errors.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
+import type { Sql } from '../platform/postgres/sql.ts';
+import { isLostConnection } from '../platform/postgres/sqlstate.ts';
+
+/**
+ * Our statements on the pool of a service. Whatever the service has told its pg or its sessions holds for its own
+ * statements; ours are read with our own parsers, and run at READ COMMITTED, writing, whatever the default is.
+ */
+export function createUserDatabase(pool: Pool): Database {
+  const isPlain = new WeakMap<PoolClient, boolean>();
+
+  const withClient = async <T>(work: (client: PoolClient, discard: Discard) => Promise<T>): Promise<T> => {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    const discard: Discard = (error) => void (broken ??= error);
+    client.on('error', discard);
+    try {
+      return await work(client, discard);
+    } catch (error) {
+      if (isLostConnection(error)) discard(error);
+      throw error;
+    } finally {
+      client.off('error', discard);
+      client.release(broken);
+    }
+  };
+
+  return {
+    query: <Row>(statement: Sql) =>
+      withClient(async (client, discard): Promise<readonly Row[]> => {
+        let plain = isPlain.get(client);
+        if (plain === undefined) isPlain.set(client, (plain = await hasPlainDefaults(client)));
+        if (plain) return (await client.query(configOf(statement))).rows as readonly Row[];
+        return inTransaction(client, discard, (tx) => tx.query<Row>(statement));
+      }),
+
+    transaction: (work) => withClient((client, discard) => inTransaction(client, discard, work)),
+
+    call() {
+      throw new AppError('SYS_JOBS_UNSUPPORTED', 'internal', 'procedures are called by the server only');
+    },
+
+    async connect(onEnd) {
+      const client = newClientLike(pool);
+      let last: Error | undefined;
+      client.on('error', (error) => void (last = error));
+      client.on('end', () => onEnd(last));
+      await client.connect();
+      return {
+        async listen(channel, onPayload) {
+          client.on('notification', (message) => {
+            if (message.channel === channel) onPayload(message.payload ?? '');
+          });
+          await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
+        },
+        close: () => client.end(),
+      };
+    },
+
+    // The pool is the service's.
+    end: async () => {},
+  };
+}
+
+/** The connection does not go back to the pool. */
+type Discard = (error: Error) => void;
+
+async function inTransaction<T>(
+  client: PoolClient,
+  discard: Discard,
+  work: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  // A process that is paused or cut off inside a transaction must not hold its locks for hours. And times that we
+  // read as text and hand back must mean the same then.
+  await client.query(
+    `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = '5s';
+     SET LOCAL DateStyle = 'ISO'`,
+  );
+  try {
+    const value = await work({ query: async (statement) => (await client.query(configOf(statement))).rows });
+    await client.query('COMMIT');
+    return value;
+  } catch (error) {
+    if (!isLostConnection(error)) await client.query('ROLLBACK').catch(discard);
+    throw error;
+  }
+}
+
+/** Whether a single statement runs as ours have to; asked once for each connection. */
+async function hasPlainDefaults(client: PoolClient): Promise<boolean> {
+  const { rows } = await client.query<{ plain: unknown }>({
+    text: `SELECT (current_setting('default_transaction_isolation') = 'read committed'
+                   AND current_setting('default_transaction_read_only') = 'off'
+                   AND current_setting('DateStyle') LIKE 'ISO%')::text AS plain`,
+    types: ownTypes,
+  });
+  return rows[0]?.plain === 'true';
+}
+
+type OpenPool = Pool & Readonly<{ Client: new (config: ClientConfig) => Client }>;
+
+/** A connection to where the pool's go, with the pool's own class and credentials, but not one of the pool. */
+function newClientLike(pool: Pool): Client {
+  const { Client: ClientOfPool, options } = pool as OpenPool;
+  // Pools hide the password from whoever copies their options.
+  const { password } = options;
+  return new ClientOfPool({ ...options, ...(password === undefined ? {} : { password }), keepAlive: true });
+}
+
+const asIs = (text: string): unknown => text;
+
+const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === 't'],
+  [20, BigInt],
+  [21, Number],
+  [23, Number],
+  [700, Number],
+  [701, Number],
+  [114, (text) => JSON.parse(text) as unknown],
+  [3802, (text) => JSON.parse(text) as unknown],
+]);
+
+/** What our statements return: booleans, numbers (bigint as bigint) and JSON; everything else is text. */
+const ownTypes: CustomTypesConfig = {
+  getTypeParser: (oid: number) => (parsers.get(oid) ?? asIs) as never,
+};
+
+/** Nobody waits for TCP to give up on a way that is cut: a lease would be over long before. */
+const queryTimeoutMs = 30_000;
+
+function configOf(statement: Sql): QueryConfig & { query_timeout: number } {
+  const values = [...statement.values];
+  return { text: statement.text, values, types: ownTypes, query_timeout: queryTimeoutMs };
+}

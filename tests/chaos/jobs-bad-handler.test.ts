@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Payload } from './jobs-worker.ts';
+import { good, openJobsScene, type JobRow, type JobsScene } from './support/jobs-scene.ts';
+
+async function scene(t: TestContext): Promise<JobsScene> {
+  const at = await openJobsScene();
+  t.after(() => at.close());
+  return at;
+}
+
+/** The one among good ones, at the end of all; the good ones are done. */
+async function amongGoodOnes(at: JobsScene, payload: Payload, run: () => Promise<void>): Promise<JobRow> {
+  await at.enqueue(good(50));
+  const [bad = ''] = await at.enqueue([payload]);
+  await at.enqueue(good(50));
+  await run();
+  await at.atRest();
+  const rows = await at.check();
+  assert.equal(rows.filter(({ status }) => status === 'completed').length, rows.length - 1);
+  return at.row(bad);
+}
+
+/** A process that ends is started again, as whatever looks after processes does it. */
+async function restartThrice(
+  at: JobsScene,
+  how: Readonly<{ nodeOptions?: readonly string[] }> = {},
+): Promise<readonly unknown[]> {
+  const ends: unknown[] = [];
+  for (let time = 1; time <= 3; time += 1) {
+    const worker = await at.start({}, how.nodeOptions);
+    ends.push(await worker.died());
+  }
+  await at.start({}, how.nodeOptions);
+  return ends;
+}
+
+describe('A handler among good ones', { concurrency: 2 }, () => {
+  it('that throws every time is a dead letter after three times', async (t) => {
+    const at = await scene(t);
+    const bad = await amongGoodOnes(at, { act: 'throw' }, async () => void (await at.start()));
+    assert.deepEqual([bad.status, bad.retryCount, bad.error], ['dead_letter', 3, 'it fails every time']);
+    assert.equal(bad.started, 3);
+  });
+
+  it('that hangs is given up three times, and is a dead letter', async (t) => {
+    const at = await scene(t);
+    const start = async (): Promise<void> => void (await at.start({ TIMEOUT_MS: '2000' }));
+    const bad = await amongGoodOnes(at, { act: 'hang' }, start);
+    assert.deepEqual([bad.status, bad.started], ['dead_letter', 3]);
+    assert.equal(bad.error, 'timeout: no end within 2000 ms');
+  });
+
+  it('that ends its process is a dead letter after three processes', async (t) => {
+    const at = await scene(t);
+    const bad = await amongGoodOnes(at, { act: 'exit' }, async () => {
+      assert.deepEqual(await restartThrice(at), [7, 7, 7]);
+    });
+    assert.deepEqual([bad.status, bad.started], ['dead_letter', 3]);
+    assert.equal(bad.error, 'the worker was lost while it ran the job');
+  });
+
+  it('that eats all memory is a dead letter after three processes', async (t) => {
+    const at = await scene(t);
+    const bad = await amongGoodOnes(at, { act: 'eat' }, async () => {
+      const ends = await restartThrice(at, { nodeOptions: ['--max-old-space-size=48'] });
+      assert.ok(ends.every((end) => end !== 0));
+    });
+    assert.deepEqual([bad.status, bad.started], ['dead_letter', 3]);
+  });
+
+  it('that comes back after its lease is over has done its work for nothing', async (t) => {
+    const at = await scene(t);
+    // Works on nothing here, but ends the attempts of whoever is lost.
+    await at.start({ QUEUES: 'other' });
+    const late = await at.start({ LEASE_MS: '1000' });
+    const [job = ''] = await at.enqueue([{ act: 'block', ms: 6000, times: 1 }]);
+    await at.atRest();
+    const { status, retryCount, done } = await at.row(job);
+    assert.deepEqual([status, retryCount, done], ['completed', 1, 2]);
+    assert.equal(await late.terminate(), 0);
+    assert.deepEqual([late.count('stale'), late.count('completed')], [1, 1]);
+    await at.check();
+  });
+});
