@@ -17,7 +17,7 @@ const deeds = [
 const reasons = ['after a long debate', 'for the first time since 1987', 'against all advice'] as const;
 const filler = 'Nobody was available for comment. Further meetings are planned. The weather stayed fine.';
 
-const longReadRepeats = 40;
+const longReadRepeats = 8;
 
 export function writeArticle(
   of: Readonly<{ run: string; number: number; kind: Kind; chance: Chance }>,

@@ -174,7 +174,7 @@ export function startNewsroom(summarizer: Summarizer, { system, print, cli }: De
   return {
     says: 'A demo newsroom is running; its summariser never answers for some articles, and the others go on.',
     toTry: [
-      ['what waits, runs, is dead', cli('jobs queues')],
+      ['what waits, and what runs', cli('jobs queues')],
       ['its jobs, newest first', cli('jobs list')],
       ['what needs a person', cli('jobs dead')],
     ],

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { sql } from '../../src/platform/postgres/sql.ts';
 import type { Payload } from './jobs-worker.ts';
 import { good, openJobsScene, type JobRow, type JobsScene } from './support/jobs-scene.ts';
+import { until } from './support/until.ts';
 
 async function scene(t: TestContext): Promise<JobsScene> {
   const at = await openJobsScene();
@@ -41,6 +43,21 @@ describe('A handler among good ones', { concurrency: 2 }, () => {
     const bad = await amongGoodOnes(at, { act: 'throw' }, async () => void (await at.start()));
     assert.deepEqual([bad.status, bad.retryCount, bad.error], ['dead_letter', 3, 'it fails every time']);
     assert.equal(bad.started, 3);
+  });
+
+  it('that throws keeps nobody waiting: a thousand others are done while it waits for its next time', async (t) => {
+    const at = await scene(t);
+    await at.db.query(sql`
+      INSERT INTO jobs.queues (queue, backoff_initial_ms, backoff_max_ms) VALUES ('slow', 3600000, 3600000)`);
+    await at.enqueue(good(500), 'slow');
+    const [poison = ''] = await at.enqueue([{ act: 'throw' }], 'slow');
+    await at.enqueue(good(500), 'slow');
+    await at.start({ QUEUES: 'slow', CONCURRENCY: '1' });
+    await until('the others are done', async () => (await at.count('completed')) === 1000 || null, {
+      withinMs: 60_000,
+    });
+    const { status, retryCount, started } = await at.row(poison);
+    assert.deepEqual([status, retryCount, started], ['failed', 1, 1]);
   });
 
   it('that hangs is given up three times, and is a dead letter', async (t) => {

@@ -2,10 +2,21 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { eventually } from '../support/eventually.ts';
-import { fastQueue, startJobsSystem, storedJob, type JobsSystem } from '../support/jobs-system.ts';
+import {
+  fastQueue,
+  startJobsSystem,
+  storedJob,
+  storedJobs,
+  type JobsSystem,
+} from '../support/jobs-system.ts';
 import { startPartner, type Partner, type PartnerAct, type SeenRequest } from '../support/partner.ts';
 
-type Scene = JobsSystem & Readonly<{ partner: Partner; requestsOf(jobId: string): readonly SeenRequest[] }>;
+type Scene = JobsSystem &
+  Readonly<{
+    partner: Partner;
+    requestsOf(jobId: string): readonly SeenRequest[];
+    startReplica(): Promise<void>;
+  }>;
 
 /** A queue `push`, and one beside it, whose target does with a job what its payload says, one act after another. */
 async function startScene(t: TestContext, queue: Readonly<Record<string, unknown>> = {}): Promise<Scene> {
@@ -16,20 +27,26 @@ async function startScene(t: TestContext, queue: Readonly<Record<string, unknown
       return does?.slice(0, attempt).at(-1) ?? { act: 'ok' };
     },
   });
-  t.after(() => partner.stop());
   const target = { type: 'http', url: partner.url, headers: { 'X-Tenant': 'blue' } };
-  const jobs = await startJobsSystem({
-    queues: {
-      push: { ...fastQueue, timeout_ms: 10_000, concurrency: 8, ...queue, target },
-      beside: { target },
-    },
+  const queues = {
+    push: { ...fastQueue, timeout_ms: 10_000, concurrency: 8, ...queue, target },
+    beside: { target },
+  };
+  const jobs = await startJobsSystem({ queues });
+  const replicas: JobsSystem[] = [];
+  t.after(async () => {
+    await Promise.all(replicas.map((replica) => replica.drop()));
+    await jobs.drop();
+    await partner.stop();
   });
-  t.after(() => jobs.drop());
   return {
     ...jobs,
     job: (more) => jobs.job({ queue: 'push', payload: {}, ...more }),
     partner,
     requestsOf: (jobId) => partner.requests.filter(({ key }) => key === jobId),
+    async startReplica() {
+      replicas.push(await startJobsSystem({ queues, database: jobs.system.database }));
+    },
   };
 }
 
@@ -128,8 +145,9 @@ test('a job that is cancelled while its target works on it is hung up on, and ma
   assert.deepEqual([now, resolution, error], ['dead_letter', 'cancelled', 'cancelled: not wanted']);
 });
 
-test('no more jobs run at once than the queue may have in all', async (t) => {
-  const { job, become, partner } = await startScene(t, { global_concurrency: 2 });
+test('no more jobs run at once than the queue may have in all, however many replicas push', async (t) => {
+  const { job, become, partner, startReplica } = await startScene(t, { global_concurrency: 2 });
+  await startReplica();
   const ids = await Promise.all(
     Array.from({ length: 6 }, () => job({ payload: { does: [{ act: 'hold' }] } })),
   );
@@ -138,6 +156,19 @@ test('no more jobs run at once than the queue may have in all', async (t) => {
     partner.release();
   }
   await become(ids, 'completed');
+});
+
+test('a stop waits for the answer of what is under way, and leaves nothing half done', async (t) => {
+  const { job, partner, system } = await startScene(t, { concurrency: 1 });
+  const running = await job({ payload: { does: [{ act: 'hold' }] } });
+  await eventually(() => assert.equal(partner.requestCount(), 1));
+  const next = await job();
+  const stopped = system.stop();
+  partner.release();
+  await stopped;
+  const rows = await storedJobs(system.db, [running, next]);
+  assert.equal(rows[0]?.status, 'completed');
+  for (const row of rows) assert.deepEqual([row.lease_owner, row.retry_count], [null, 0], row.status);
 });
 
 test('a rate holds for pushed jobs, and what is over it waits for the next window', async (t) => {

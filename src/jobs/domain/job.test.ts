@@ -94,10 +94,10 @@ test('a person requeues what is dead, discards it once, and cancels what is not 
 });
 
 test('priority moves what is due forward by minutes, and never what is delayed', () => {
-  const runAt = new Date('2026-01-01T12:00:00Z');
-  assert.equal(
-    sortAt({ runAt, priority: 5, isDueWhenWritten: true }).toISOString(),
-    '2026-01-01T11:55:00.000Z',
-  );
-  assert.equal(sortAt({ runAt, priority: 5, isDueWhenWritten: false }), runAt);
+  const writtenAt = new Date('2026-01-01T12:00:00Z');
+  const place = (runAt: string): string =>
+    sortAt({ runAt: new Date(runAt), writtenAt, priority: 5 }).toISOString();
+  assert.equal(place('2026-01-01T12:00:00Z'), '2026-01-01T11:55:00.000Z');
+  assert.equal(place('2026-01-01T12:01:00Z'), '2026-01-01T12:01:00.000Z');
+  assert.equal(place('1999-01-01T00:00:00Z'), '2026-01-01T11:55:00.000Z', 'a time that is over is now');
 });

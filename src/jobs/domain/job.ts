@@ -128,10 +128,10 @@ const millisecondsPerPriority = 60_000;
 
 /**
  * Where a job stands in its queue. Priority moves what is due when it is written forward by a minute per step, so
- * whatever waits long enough is overtaken no more; a delayed job or a retry stands where it is due.
+ * whatever waits long enough is overtaken no more; a delayed job or a retry stands where it is due. Nobody gets ahead
+ * by naming a time that is over.
  */
-export function sortAt(job: Readonly<{ runAt: Date; priority: number; isDueWhenWritten: boolean }>): Date {
-  return job.isDueWhenWritten
-    ? new Date(job.runAt.getTime() - job.priority * millisecondsPerPriority)
-    : job.runAt;
+export function sortAt(job: Readonly<{ runAt: Date; writtenAt: Date; priority: number }>): Date {
+  const { runAt, writtenAt, priority } = job;
+  return runAt <= writtenAt ? new Date(writtenAt.getTime() - priority * millisecondsPerPriority) : runAt;
 }

@@ -75,7 +75,7 @@ function storedThrottle({ rate, peak, cutAtMs, windowAtMs, windowTaken }: Thrott
 }
 
 /** What somebody wrote there by hand and is none counts as none. */
-export function readThrottle(stored: unknown): Throttle | null {
+function readThrottle(stored: unknown): Throttle | null {
   if (typeof stored !== 'object' || stored === null) return null;
   const {
     rate,

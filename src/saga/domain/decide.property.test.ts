@@ -68,6 +68,6 @@ const scenarios: fc.Arbitrary<Scenario> = fc.record({
 test('whatever happens, every invariant holds after every settle, and the saga ends all done or all undone', () => {
   fc.assert(
     fc.property(scenarios, (scenario) => new Simulation(scenario).run()),
-    { numRuns: Number(process.env['RUNS'] ?? 1500), endOnFailure: true },
+    { numRuns: Number(process.env['RUNS'] ?? 4000), endOnFailure: true },
   );
 });

@@ -1,3 +1,4 @@
+import { UNDO_ATTEMPTS } from './locate.ts';
 import { referencesIn } from './mapping.ts';
 import type { KnownServices } from './parse-workflow.ts';
 import { pathText, type Reference } from './template.ts';
@@ -67,9 +68,6 @@ export function failurePoints(
 
 /** Cancel ends in one, compensate and the deadline in the other. */
 const abortEnds: readonly End[] = ['CANCELLED', 'FAILED'];
-
-/** Of an undo; of a pivot and what follows it too. */
-const UNDO_ATTEMPTS = 10;
 
 const times = (attempts: number): string => (attempts === 1 ? '1 attempt' : `${attempts} attempts`);
 

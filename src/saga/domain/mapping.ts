@@ -70,6 +70,13 @@ export function hasDotSegment(path: string): boolean {
   return plain.split(/[/\\]/).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment));
 }
 
+/** Whether it is one reference as a whole, which keeps its JSON type. */
+export function isReference(mapping: Mapping): boolean {
+  if (typeof mapping !== 'string') return false;
+  const [first, second] = templateOf(mapping);
+  return typeof first === 'object' && second === undefined;
+}
+
 /** Every reference in it, with the way to it: `lines.0.sku`. */
 export function referencesIn(mapping: Mapping): readonly Readonly<{ at: string; reference: Reference }>[] {
   return stringsIn(mapping, '').flatMap(({ at, text }) =>
@@ -138,8 +145,8 @@ function fillIn(mapping: Mapping, way: Way): unknown {
 }
 
 function fillText(template: Template, way: Way): unknown {
-  const [first] = template;
-  if (template.length === 1 && typeof first === 'object') {
+  const [first, second] = template;
+  if (typeof first === 'object' && second === undefined) {
     const found = lookUp(first, way.sources);
     if (found === undefined) return missing(`${pathText(first)} leads nowhere`, way);
     way.spend(found.value);

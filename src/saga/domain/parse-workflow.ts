@@ -1,6 +1,6 @@
 import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
 import { checkSteps } from './check-steps.ts';
-import { normalizeMapping } from './mapping.ts';
+import { isReference, normalizeMapping } from './mapping.ts';
 import { parseMethod, printMethod, type ServiceType } from './method.ts';
 import {
   didYouMean,
@@ -117,8 +117,8 @@ function readStep(value: unknown, services: KnownServices | null, report: Report
     isPivot: readFlag(fields['pivot'], 'pivot', report),
     timeoutMs: Math.round(timeoutSecs * 1000),
     retry: readRetry(fields['retry'], report),
-    input: readMapping(fields['input'], 'input', report),
-    undoInput: readMapping(fields['compensate_input'], 'compensate_input', report),
+    input: readMapping(fields['input'], 'input', type, report),
+    undoInput: readMapping(fields['compensate_input'], 'compensate_input', type, report),
   };
 }
 
@@ -167,11 +167,19 @@ function readRetry(value: unknown, report: Report): RetryPolicy {
   };
 }
 
-function readMapping(value: unknown, field: string, report: Report): Mapping | null {
+function readMapping(
+  value: unknown,
+  field: string,
+  type: ServiceType | undefined,
+  report: Report,
+): Mapping | null {
   if (value === undefined) return null;
   const { mapping, flaws } = normalizeMapping(toMapping(value, field, report));
   for (const { at, message } of flaws) report(at === '' ? field : `${field}.${at}`, message);
-  return flaws.length === 0 ? mapping : null;
+  if (flaws.length > 0) return null;
+  if (type === 'grpc' && !isMap(mapping) && !isReference(mapping))
+    report(field, 'must be a map of the fields of a message, or a reference to one');
+  return mapping;
 }
 
 /** JSON only, and no number that would be another one after it was read. */

@@ -31,7 +31,8 @@ CREATE TABLE jobs.job_queue (
     dedupe_key    TEXT        CHECK (length(dedupe_key) BETWEEN 1 AND 500),
     priority      INT         NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 100),
     run_at        TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-    -- Its place in the queue: run_at, moved forward by a minute per step of priority if it was due when written.
+    -- Its place in the queue: when it is due, or, if it was due when it was written, that moment, moved forward by a
+    -- minute per step of priority. Nobody gets ahead by naming a time that is over.
     sort_at       TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     created_at    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     started_at    TIMESTAMPTZ,
@@ -168,7 +169,7 @@ BEGIN
         VALUES (p_queue, p_payload,
                 COALESCE(p_max_retries, (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3),
                 p_dedupe_key, p_priority, v_run_at,
-                CASE WHEN v_run_at <= v_now THEN v_run_at - p_priority * interval '1 minute' ELSE v_run_at END,
+                CASE WHEN v_run_at <= v_now THEN v_now - p_priority * interval '1 minute' ELSE v_run_at END,
                 v_now, p_trace)
         ON CONFLICT (queue, dedupe_key)
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
@@ -214,7 +215,7 @@ BEGIN
                 trace TEXT)) WITH ORDINALITY
                 AS j (job_id, payload, dedupe_key, priority, run_at, max_retries, trace, position)
         ), placed AS (
-            SELECT *, CASE WHEN run_at <= v_now THEN run_at - priority * interval '1 minute' ELSE run_at END AS sort_at
+            SELECT *, CASE WHEN run_at <= v_now THEN v_now - priority * interval '1 minute' ELSE run_at END AS sort_at
             FROM given
         ), free AS (
             INSERT INTO jobs.job_queue (job_id, queue, payload, max_retries, priority, run_at, sort_at, created_at, trace)

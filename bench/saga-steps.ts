@@ -1,0 +1,220 @@
+import { DBOS } from '@dbos-inc/dbos-sdk';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { systemClock } from '../src/kernel/clock.ts';
+import type { Answer } from '../src/saga/domain/judge-answer.ts';
+import type { Step, Workflow } from '../src/saga/domain/workflow.ts';
+import { createDatabaseClock } from '../src/saga/infra/database-clock.ts';
+import { createPostgresSagaStore } from '../src/saga/infra/postgres-saga-store.ts';
+import { createPostgresWorkflows } from '../src/saga/infra/postgres-workflows.ts';
+import { createCallSlots } from '../src/saga/usecase/call-slots.ts';
+import type { SendCall } from '../src/saga/usecase/ports.ts';
+import { createSagaEngine } from '../src/saga/usecase/run-sagas.ts';
+import { createSettleQueue } from '../src/saga/usecase/settle-queue.ts';
+import { sql } from '../src/platform/postgres/sql.ts';
+import { createWake } from '../src/platform/postgres/wake.ts';
+import { openPostgres, printTable, timed, until } from './support.ts';
+
+/**
+ * Sagas of three steps whose participants are in this process and do nothing; no events.
+ *   floor    their rows, written by the batch on the same tables: what is claimed, opened and closed, and no engine
+ *   forward  all three steps are done
+ *   undo     the third is refused, and the first two are undone
+ *   peer     DBOS: a workflow of three steps, as many at once
+ * Goal: forward is five times the better peer. Then the time that one saga alone takes per step: p50 under 5 ms.
+ * node bench/saga-steps.ts [sagas] [at once]
+ */
+const count = Number(process.argv[2] ?? 10_000);
+const atOnce = Number(process.argv[3] ?? 200);
+const peerCount = Math.min(count, 1000);
+const ground = await openPostgres();
+const { url, db } = ground;
+
+const step = (name: string): Step => ({
+  name,
+  service: 'nobody',
+  method: `POST /${name}`,
+  undo: { kind: 'call', method: `POST /undo-${name}` },
+  isPivot: false,
+  timeoutMs: 30_000,
+  retry: { maxAttempts: 3, backoff: 'exponential', initialIntervalMs: 1000 },
+  input: null,
+  undoInput: null,
+});
+const workflow: Workflow = {
+  name: 'bench',
+  deadlineMs: null,
+  steps: [step('reserve'), step('charge'), step('ship')],
+};
+const done: Answer = { class: 'done', output: { id: 'r-1' } };
+const refused: Answer = { class: 'refused', detail: 'no', isTimeout: false, isUnsent: false };
+
+try {
+  await createPostgresWorkflows(db).register(workflow, { isFromFile: false });
+  const floor = await measureFloor();
+  const forward = await drain(async () => done, 'COMPLETED');
+  const undo = await drain(
+    async ({ stepName, call }) => (stepName === 'ship' && call.op === 'EXECUTE' ? refused : done),
+    'FAILED',
+  );
+  const peer = await measurePeer();
+  printTable(`${count.toLocaleString('en')} sagas of three steps, ${atOnce} at once`, [
+    { name: 'floor: the rows alone, by the batch', perSecond: floor },
+    { name: 'ours, forward', perSecond: forward },
+    { name: 'ours, two undone after a refusal', perSecond: undo },
+    { name: `DBOS (${peerCount} workflows)`, perSecond: peer },
+  ]);
+  process.stdout.write(`  ours, forward, against DBOS: ${(forward / peer).toFixed(1)} times (goal 5)\n`);
+  await measureLatency();
+} finally {
+  await ground.stop();
+}
+
+function startEngine(send: SendCall) {
+  const worker = { db, clock: systemClock, owner: `bench-${randomUUID()}`, onStale: () => {} };
+  const time = createDatabaseClock(systemClock);
+  const store = createPostgresSagaStore({ db, worker, time, addEvents: null });
+  const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
+  const engine = createSagaEngine(
+    {
+      store,
+      clock: systemClock,
+      queue: createSettleQueue(store),
+      slots: createCallSlots({ most: atOnce, mostTo: () => atOnce, mostWaiting: atOnce }),
+      send,
+      serviceOf: () => ({ isIdempotent: true }),
+      now: time.now,
+      random: Math.random,
+      onSettled: () => {},
+      waitForWork: (ms, signal) => wake.wait('saga', ms, signal),
+      onError: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
+    },
+    { mostHeld: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
+  );
+  return {
+    async start() {
+      await wake.start();
+      await engine.start();
+    },
+    async stop() {
+      await engine.stop(AbortSignal.timeout(5000));
+      await wake.stop(AbortSignal.timeout(1000));
+    },
+  };
+}
+
+async function empty(): Promise<void> {
+  await db.query(sql`TRUNCATE saga.saga_states, saga.saga_step_logs`);
+  await db.query(sql`VACUUM ANALYZE`);
+  await db.query(sql`CHECKPOINT`);
+}
+
+async function drain(send: SendCall, status: string): Promise<number> {
+  await empty();
+  await db.query(sql`
+    SELECT count(*) FROM generate_series(1, ${count}::int) AS i, saga.start_saga('bench', jsonb_build_object('i', i))`);
+  const engine = startEngine(send);
+  const seconds = await timed(async () => {
+    await engine.start();
+    await until(async () => {
+      const [row] = await db.query<{ count: bigint }>(sql`
+        SELECT count(*) AS count FROM saga.saga_states WHERE status = ${status}`);
+      return row?.count === BigInt(count);
+    });
+  });
+  await engine.stop();
+  return count / seconds;
+}
+
+async function measureFloor(): Promise<number> {
+  await empty();
+  await db.query(sql`
+    INSERT INTO saga.saga_states (id, workflow_name, status, wake_at, payload)
+    SELECT gen_random_uuid(), 'bench', 'STARTED', now(), '{}' FROM generate_series(1, ${count}::int)`);
+  const batch = 200;
+  const claimAndRun = async (): Promise<void> => {
+    for (;;) {
+      const rows = await db.query<{ id: string }>(sql`
+        WITH picked AS MATERIALIZED (
+          SELECT id FROM saga.saga_states WHERE wake_at <= now() ORDER BY wake_at LIMIT ${batch} FOR UPDATE SKIP LOCKED)
+        UPDATE saga.saga_states s SET wake_at = NULL, lease_owner = 'bench' FROM picked WHERE s.id = picked.id
+        RETURNING s.id`);
+      if (rows.length === 0) return;
+      const ids = rows.map(({ id }) => id);
+      for (let at = 0; at <= workflow.steps.length; at += 1) await writeStep(ids, at);
+    }
+  };
+  return count / (await timed(() => Promise.all([claimAndRun(), claimAndRun()])));
+}
+
+/** Closes the step before, and opens this one or ends the sagas. */
+async function writeStep(ids: readonly string[], at: number): Promise<void> {
+  const isLast = at === workflow.steps.length;
+  await db.query(sql`
+    WITH moved AS (
+      UPDATE saga.saga_states s SET current_step = ${at}, status = ${isLast ? 'COMPLETED' : 'RUNNING'},
+             lease_owner = ${isLast ? null : 'bench'}
+      FROM unnest(${ids}::uuid[]) AS held (id) WHERE s.id = held.id RETURNING s.id
+    ), closed AS (
+      UPDATE saga.saga_step_logs l SET status = 'SUCCESS', completed_at = clock_timestamp(), response_payload = '{"id":1}'
+      FROM moved WHERE l.saga_id = moved.id AND l.step_index = ${at - 1} AND l.action = 'EXECUTE' AND l.attempt = 1
+    ), opened AS (
+      INSERT INTO saga.saga_step_logs (saga_id, step_index, step_name, action, attempt, request_payload)
+      SELECT id, ${at}, 'step', 'EXECUTE', 1, '{}' FROM moved WHERE NOT ${isLast}
+    )
+    SELECT count(*) FROM moved`);
+}
+
+async function measurePeer(): Promise<number> {
+  const admin = new Client({ connectionString: url });
+  await admin.connect();
+  await admin.query('CREATE DATABASE dbos_bench');
+  await admin.end();
+  const target = new URL(url);
+  target.pathname = '/dbos_bench';
+  DBOS.setConfig({ name: 'bench', systemDatabaseUrl: target.href, logLevel: 'error' });
+  const nothing = async (): Promise<{ id: string }> => ({ id: 'r-1' });
+  const threeSteps = DBOS.registerWorkflow(
+    async () => {
+      for (const { name } of workflow.steps) await DBOS.runStep(nothing, { name });
+    },
+    { name: 'three-steps' },
+  );
+  await DBOS.launch();
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < peerCount) {
+      next += 1;
+      await threeSteps();
+    }
+  };
+  const seconds = await timed(() => Promise.all(Array.from({ length: atOnce }, work)));
+  await DBOS.shutdown();
+  return peerCount / seconds;
+}
+
+/** One saga at a time: from the start to the end, by the number of steps. */
+async function measureLatency(): Promise<void> {
+  await empty();
+  const rounds = 200;
+  let onEnd = (): void => {};
+  const engine = startEngine(async ({ stepName }) => {
+    if (stepName === 'ship') setImmediate(() => onEnd());
+    return done;
+  });
+  await engine.start();
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i += 1) {
+    const called = Promise.withResolvers<void>();
+    onEnd = called.resolve;
+    const begin = performance.now();
+    await db.query(sql`SELECT saga.start_saga('bench', '{}'::jsonb)`);
+    await called.promise;
+    times.push((performance.now() - begin) / workflow.steps.length);
+  }
+  await engine.stop();
+  const sorted = times.toSorted((a, b) => a - b);
+  process.stdout.write(
+    `  one saga at a time: p50 ${sorted[rounds / 2]?.toFixed(1)} ms a step, the start included (goal 5)\n`,
+  );
+}
