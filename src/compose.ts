@@ -7,30 +7,42 @@ import type { KafkaConfig } from './config/resolve-kafka.ts';
 import { readSecret } from './config/secret.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
-import { createSaga, sagaMigrations } from './saga/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
-import { AppError, messageOf } from './kernel/errors.ts';
+import { AppError } from './kernel/errors.ts';
 import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
-import { addInternalOrder, createOutbox, destinationsWithDead, outboxMigrations } from './outbox/index.ts';
+import {
+  addInternalOrder,
+  addInternalOrders,
+  createOutbox,
+  destinationsWithDead,
+  outboxMigrations,
+  unsentKeys,
+} from './outbox/index.ts';
 import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from './platform/broker/local/local-broker.ts';
 import type { Broker } from './platform/broker/port.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './platform/embedded/embedded-postgres.ts';
 import { createHttpServer } from './platform/http/http-server.ts';
-import type { HealthCheck } from './platform/http/readiness.ts';
+import { databaseCheck } from './platform/postgres/database-check.ts';
 import { createDatabase, type Database, type DatabaseTarget } from './platform/postgres/database.ts';
 import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
 import { forgetOldNotifyEvents } from './platform/postgres/notify-events.ts';
 import { createReplica } from './platform/postgres/replicas.ts';
-import { sql } from './platform/postgres/sql.ts';
 import { isOutage } from './platform/postgres/sqlstate.ts';
 import { createWake } from './platform/postgres/wake.ts';
 import type { Worker } from './platform/postgres/work.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
 import { createMetrics, type Metrics } from './platform/telemetry/metrics.ts';
 import { startTracing } from './platform/telemetry/tracing.ts';
+import {
+  createAddEvents,
+  createSaga,
+  eventsDestination,
+  eventsDestinations,
+  sagaMigrations,
+} from './saga/index.ts';
 
 /** The whole system, from its parts. The only file that knows every slice. */
 export type System = Readonly<{
@@ -146,7 +158,10 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     clock: systemClock,
     logger,
     metrics,
-    options: { ...config.outbox, internalDestinations: notify.destinations },
+    options: {
+      ...config.outbox,
+      internalDestinations: [...notify.destinations, ...eventsDestinations(config)],
+    },
   });
   const jobs = createJobs({
     db,
@@ -164,7 +179,9 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     clock: systemClock,
     logger,
     metrics,
-    addEvents: null,
+    addEvents: broker === null ? null : createAddEvents(addInternalOrders, systemClock),
+    unsentEvents: (tx, sagaIds) => unsentKeys(tx, eventsDestination, sagaIds),
+    hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
   const http = createHttpServer({
@@ -197,7 +214,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     wake,
     replica,
     ...(runs('api') || runs('workers')
-      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper, saga.reaper]
+      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper, saga.workflowFiles, saga.reaper]
       : []),
     ...(runs('workers')
       ? [
@@ -374,19 +391,4 @@ function housekeeping(db: Database, logger: Logger): Service {
 function kafkaName(kafka: KafkaConfig): string {
   if (!kafka.enabled) return 'off';
   return kafka.local ? 'local, in this process' : kafka.brokers.join(',');
-}
-
-function databaseCheck(db: Database): HealthCheck {
-  return {
-    name: 'database',
-    critical: true,
-    async check() {
-      try {
-        await db.query(sql`SELECT 1`);
-        return { status: 'healthy' };
-      } catch (error) {
-        return { status: 'unhealthy', message: messageOf(error) };
-      }
-    },
-  };
 }

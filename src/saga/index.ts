@@ -3,18 +3,27 @@ import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
-import type { Database } from '../platform/postgres/database.ts';
+import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Wake } from '../platform/postgres/wake.ts';
 import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { addSagaSliceRoutes } from './adapter/http-routes.ts';
+import { MAX_WORKFLOW_BYTES, readWorkflow } from './adapter/workflow-yaml.ts';
 import type { ServiceSettings } from './domain/service-settings.ts';
+import { createActing } from './infra/acting.ts';
 import { createDatabaseClock } from './infra/database-clock.ts';
+import { eventsCheck } from './infra/events-check.ts';
+import { createMaintenance } from './infra/maintenance-services.ts';
 import { openServices } from './infra/open-services.ts';
 import { createPostgresSagaStore } from './infra/postgres-saga-store.ts';
+import { createPostgresWorkflows } from './infra/postgres-workflows.ts';
+import { createSagaMetrics } from './infra/saga-metrics.ts';
 import { sagaChannel } from './infra/saga-rows.ts';
 import type { AddEvents } from './infra/settle-sagas.ts';
+import { createWorkflowFiles } from './infra/workflow-files.ts';
+import { workflowsCheck } from './infra/workflows-check.ts';
 import { createCallSlots } from './usecase/call-slots.ts';
 import { createSagaEngine } from './usecase/run-sagas.ts';
 import { createSettleQueue } from './usecase/settle-queue.ts';
@@ -23,7 +32,7 @@ import { createSettleQueue } from './usecase/settle-queue.ts';
 export { checkWorkflow } from './adapter/check-workflow.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './adapter/check-workflow.ts';
 export type { KnownServices } from './domain/parse-workflow.ts';
-export type { AddEvents, SagaEvent } from './infra/settle-sagas.ts';
+export { createAddEvents, eventsDestination, eventsDestinations } from './infra/saga-events.ts';
 
 export type SagaDeps = Readonly<{
   db: Database;
@@ -34,6 +43,9 @@ export type SagaDeps = Readonly<{
   metrics: Metrics;
   /** Tells the outside, in the transaction of what it tells about; null where there is nobody to tell. */
   addEvents: AddEvents | null;
+  /** Of these sagas, those with events that are not told yet; and whether some can never be. */
+  unsentEvents: (db: Queryable, sagaIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  hasDeadEvents: () => Promise<boolean>;
   options: Readonly<{
     workflowDir: string;
     maxConcurrent: number;
@@ -46,6 +58,8 @@ export type SagaDeps = Readonly<{
 
 export type Saga = Readonly<{
   addRoutes(app: HttpApp): void;
+  /** Registers the workflows of the folder; in every process that runs sagas or shows them. */
+  workflowFiles: Service;
   /** Runs sagas. */
   engine: Service;
   /** Lets the sagas of lost workers go on; in every process that runs sagas or shows them. */
@@ -69,6 +83,15 @@ export function createSaga(deps: SagaDeps): Saga {
   const time = createDatabaseClock(clock);
   const services = openServices(options.services);
   const store = createPostgresSagaStore({ db, worker, time, addEvents: deps.addEvents });
+  const counts = createSagaMetrics(deps.metrics, log, time.now);
+  const known = new Map(options.services.map((service) => [service.name, service]));
+  const workflowFiles = createWorkflowFiles({
+    directory: options.workflowDir,
+    workflows: createPostgresWorkflows(db),
+    read: (text) => readWorkflow(text, known),
+    maxBytes: MAX_WORKFLOW_BYTES,
+    log,
+  });
   const engine = createSagaEngine(
     {
       store,
@@ -83,15 +106,22 @@ export function createSaga(deps: SagaDeps): Saga {
       serviceOf: services.of,
       now: time.now,
       random: Math.random,
-      onSettled: () => {},
+      onSettled: counts.settled,
       waitForWork: (ms, signal) => deps.wake.wait(sagaChannel, ms, signal),
       onError: (what, error) => log.warn({ err: error }, `${what} failed`),
     },
     { mostHeld: 2 * options.maxConcurrent, leaseMs: options.leaseSecs * 1000, pollMs },
   );
 
+  const acting = createActing({ db, log, services, addEvents: deps.addEvents });
+
   return {
-    addRoutes: () => {},
+    addRoutes: (app) =>
+      addSagaSliceRoutes(app, {
+        ...acting,
+        services: new Map(options.services.map((service) => [service.name, service])),
+      }),
+    workflowFiles,
     engine: {
       ...engine,
       async stop(deadline) {
@@ -108,7 +138,16 @@ export function createSaga(deps: SagaDeps): Saga {
       },
       onError: (error) => log.warn({ err: error }, 'the reaper failed'),
     }),
-    maintenance: [],
-    checks: [],
+    maintenance: createMaintenance({
+      db,
+      worker,
+      metrics: deps.metrics,
+      log,
+      retention: { ...options, unsentEvents: deps.unsentEvents },
+    }),
+    checks: [
+      workflowsCheck(db, { badFiles: workflowFiles.bad, services: [...known.keys()] }),
+      eventsCheck(deps.hasDeadEvents),
+    ],
   };
 }

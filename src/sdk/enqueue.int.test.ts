@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { Client, Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
@@ -234,4 +235,26 @@ test('a database without jobs is told in words', async () => {
     await client.end();
     await empty.drop();
   }
+});
+
+test('a service needs no more rights than to add', async () => {
+  const role = `service_${randomUUID().replaceAll('-', '')}`;
+  const queue = newQueue();
+  await inTransaction(async (tx) => {
+    const run = async (text: string): Promise<unknown> => tx.query(text, []);
+    await run(`CREATE ROLE ${role}`);
+    await run(`GRANT USAGE ON SCHEMA jobs, platform TO ${role}`);
+    await run(`GRANT INSERT, SELECT ON jobs.job_queue TO ${role}`);
+    await run(`GRANT SELECT ON jobs.queues, platform.idle_workers TO ${role}`);
+    await run(`SET LOCAL ROLE ${role}`);
+    assert.equal((await jobs.enqueue(tx, queue, 1, { dedupeKey: 'k' })).duplicate, false);
+    const many = await jobs.enqueueMany(tx, queue, [{ payload: 2 }, { payload: 3, dedupeKey: 'k' }]);
+    assert.deepEqual(
+      many.map(({ duplicate }) => duplicate),
+      [false, true],
+    );
+    await run('RESET ROLE');
+    await run(`DROP OWNED BY ${role}`);
+    await run(`DROP ROLE ${role}`);
+  });
 });

@@ -7,7 +7,7 @@ export type JobEvent =
       queue: string;
       jobId: string;
       outcome: JobOutcome;
-      /** In the handler; null where it was not started. */
+      /** From the start of the handler until its end was written down; null where it was not started. */
       seconds: number | null;
       error: string | null;
     }>

@@ -343,6 +343,27 @@ test('connections that are cut cost nothing but time, and never the process', as
   }
 });
 
+test('handlers that use up every connection of the pool lose their jobs, are told so, and the work goes on', async (t) => {
+  const pool = openPool({ max: 2 });
+  const queue = newQueue();
+  await configure(queue, 1);
+  const { events } = await startWork(
+    t,
+    async ({ retryCount }, { signal }) => {
+      if (retryCount > 0) return 'done';
+      const client = await pool.connect();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      client.release();
+      throw new Error(String(signal.reason));
+    },
+    { pool, queue, leaseMs: 1500, concurrency: 2 },
+  );
+  const added = await jobs.enqueueMany(openPool(), queue, [{ payload: 1 }, { payload: 2 }]);
+  for (const { jobId } of added) assert.equal((await jobBecomes(jobId, 'completed')).retry_count, 1);
+  const troubles = events.flatMap((event) => (event.type === 'trouble' ? [String(event.error)] : []));
+  assert.ok(troubles.some((text) => /none of the 2 connections of the pool was free for 500 ms/.test(text)));
+});
+
 test('a database without jobs, or of an older version, is told in words before anything is worked on', async (t) => {
   const empty = await createTestDatabase('empty');
   const pool = new Pool({ connectionString: empty.url });

@@ -71,7 +71,7 @@ export function createWorkers(options: WorkersOptions): JobWorkers {
   const leaseMs = inRange('leaseMs', options.leaseMs ?? 30_000, 500, 3_600_000);
   const listen = options.wake !== 'poll';
   const tell = quietly(options.onEvent ?? logEvent);
-  const db = createUserDatabase(pool);
+  const db = createUserDatabase(pool, { connectWithinMs: Math.min(leaseMs / 3, 10_000) });
   const { shared, services, refresh, staleWrites } = createRuntime(db, { listen, leaseMs, pollMs, tell });
   // Without a listener an idle connection that breaks, as at a restart of the database, would end the process.
   const onPoolError = (error: unknown): void =>

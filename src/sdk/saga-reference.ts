@@ -104,7 +104,7 @@ export function required<T>(reference: Ref<T, 'action'>): Ref<Exclude<T, undefin
   return reference as unknown as Ref<Exclude<T, undefined>, 'action'>;
 }
 
-/** As deep as it would be stored. */
+/** Deeper than any request; what holds itself has no end. */
 const MAX_DEPTH = 100;
 
 /** A mapping as a definition has it. Undefined is left out, as in JSON. */

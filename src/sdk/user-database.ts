@@ -8,11 +8,14 @@ import { isLostConnection } from '../platform/postgres/sqlstate.ts';
  * Our statements on the pool of a service. Whatever the service has told its pg or its sessions holds for its own
  * statements; ours are read with our own parsers, and run at READ COMMITTED, writing, whatever the default is.
  */
-export function createUserDatabase(pool: Pool): Database {
+export function createUserDatabase(
+  pool: Pool,
+  { connectWithinMs }: Readonly<{ connectWithinMs: number }>,
+): Database {
   const isPlain = new WeakMap<PoolClient, boolean>();
 
   const withClient = async <T>(work: (client: PoolClient, discard: Discard) => Promise<T>): Promise<T> => {
-    const client = await pool.connect();
+    const client = await connect(pool, connectWithinMs);
     let broken: Error | undefined;
     const discard: Discard = (error) => void (broken ??= error);
     client.on('error', discard);
@@ -62,6 +65,30 @@ export function createUserDatabase(pool: Pool): Database {
     // The pool is the service's.
     end: async () => {},
   };
+}
+
+/**
+ * By default a pool lets us wait for ever. Where handlers use all of its connections our leases would be over before
+ * anybody knows, so it is an error in time, in the driver's words for it and in ours.
+ */
+async function connect(pool: Pool, withinMs: number): Promise<PoolClient> {
+  const connecting = pool.connect();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const why = `none of the ${pool.totalCount} connections of the pool was free for ${withinMs} ms: give it more than handlers use`;
+    late.reject(new Error(`timeout exceeded when trying to connect: ${why}`));
+  }, withinMs);
+  try {
+    return await Promise.race([connecting, late.promise]);
+  } catch (error) {
+    void connecting.then(
+      (client) => client.release(),
+      () => {},
+    );
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The connection does not go back to the pool. */

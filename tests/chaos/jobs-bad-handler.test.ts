@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import type { Payload } from './jobs-worker.ts';
@@ -86,17 +89,28 @@ describe('A handler among good ones', { concurrency: 2 }, () => {
     assert.deepEqual([bad.status, bad.started], ['dead_letter', 3]);
   });
 
-  it('that comes back after its lease is over has done its work for nothing', async (t) => {
+  it('that comes back when its job runs elsewhere has done its work for nothing', async (t) => {
     const at = await scene(t);
-    // Works on nothing here, but ends the attempts of whoever is lost.
-    await at.start({ QUEUES: 'other' });
+    const folder = await mkdtemp(join(tmpdir(), 'redrive-late-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const files = [join(folder, 'late'), join(folder, 'next')] as const;
     const late = await at.start({ LEASE_MS: '1000' });
-    const [job = ''] = await at.enqueue([{ act: 'block', ms: 6000, times: 1 }]);
+    const [job = ''] = await at.enqueue([{ act: 'block', times: 1, files }]);
+    const begun = (count: number) =>
+      until(`it has begun ${count} times`, async () => (await at.row(job)).started === count || null, {
+        withinMs: 60_000,
+      });
+    await begun(1);
+    const next = await at.start();
+    await begun(2);
+    await writeFile(files[0], '');
+    await until('its end is rejected', async () => late.count('stale') === 1 || null, { explain: late.log });
+    assert.equal((await at.row(job)).status, 'running', 'it is still the other one that runs it');
+    await writeFile(files[1], '');
     await at.atRest();
-    const { status, retryCount, done } = await at.row(job);
-    assert.deepEqual([status, retryCount, done], ['completed', 1, 2]);
-    assert.equal(await late.terminate(), 0);
-    assert.deepEqual([late.count('stale'), late.count('completed')], [1, 1]);
-    await at.check();
+    const [row] = await at.check();
+    assert.deepEqual([row?.status, row?.retryCount, row?.done], ['completed', 1, 2]);
+    await until('its end is told', async () => next.count('completed') === 1 || null);
+    assert.equal(late.count('completed'), 0);
   });
 });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Pool } from 'pg';
 import { sleep } from '../../src/kernel/clock.ts';
 import { jobs, type JobContext, type JobEvent } from '../../src/sdk/index.ts';
@@ -10,6 +11,8 @@ export type Payload = Readonly<{
   act: 'ok' | 'hang' | 'throw' | 'exit' | 'kill' | 'block' | 'eat';
   /** How long it takes. */
   ms?: number;
+  /** `block` lasts until there is this file, and the attempt after it until there is the other one. */
+  files?: readonly [block: string, next: string];
   /** Only so many times; after that it is well-behaved. */
   times?: number;
 }>;
@@ -28,7 +31,7 @@ pool.on('error', () => {});
 const note = (jobId: string, what: 'started' | 'done'): Promise<unknown> =>
   pool.query('INSERT INTO ledger (job_id, what, pid) VALUES ($1, $2, $3)', [jobId, what, process.pid]);
 
-async function perform({ act, ms = 0 }: Omit<Payload, 'times'>, { signal }: JobContext): Promise<void> {
+async function perform({ act, ms = 0 }: Pick<Payload, 'act' | 'ms'>, { signal }: JobContext): Promise<void> {
   switch (act) {
     case 'ok':
       return sleep(ms, signal);
@@ -49,8 +52,9 @@ async function perform({ act, ms = 0 }: Omit<Payload, 'times'>, { signal }: JobC
 }
 
 /** Nothing else of the process runs meanwhile: no lease is renewed, and none is found to be over. */
-function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+function blockUntil(file: string): void {
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(file)) Atomics.wait(clock, 0, 0, 20);
 }
 
 const onEvent = (event: JobEvent): void =>
@@ -63,12 +67,13 @@ for (const queue of QUEUES.split(','))
     concurrency: Number(CONCURRENCY),
     timeoutMs: Number(TIMEOUT_MS),
     async handler({ jobId, payload, retryCount }, context) {
-      const { times = Infinity, ...how } = payload as Payload;
+      const { times = Infinity, files, ...how } = payload as Payload;
       const isBad = retryCount < times;
       await note(jobId, 'started');
       await perform(isBad ? how : { act: 'ok' }, context);
+      if (!isBad && files !== undefined) while (!existsSync(files[1])) await sleep(20);
       await note(jobId, 'done');
-      if (isBad && how.act === 'block') block(how.ms ?? 0);
+      if (isBad && files !== undefined) blockUntil(files[0]);
     },
   });
 

@@ -27,6 +27,7 @@ async function startScene(t: TestContext, queue: Readonly<Record<string, unknown
       return does?.slice(0, attempt).at(-1) ?? { act: 'ok' };
     },
   });
+  t.after(() => partner.stop());
   const target = { type: 'http', url: partner.url, headers: { 'X-Tenant': 'blue' } };
   const queues = {
     push: { ...fastQueue, timeout_ms: 10_000, concurrency: 8, ...queue, target },
@@ -37,7 +38,6 @@ async function startScene(t: TestContext, queue: Readonly<Record<string, unknown
   t.after(async () => {
     await Promise.all(replicas.map((replica) => replica.drop()));
     await jobs.drop();
-    await partner.stop();
   });
   return {
     ...jobs,

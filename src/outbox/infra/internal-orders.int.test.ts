@@ -14,7 +14,7 @@ import {
 } from '../../../tests/support/outbox-orders.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { addInternalOrder, destinationsWithDead } from '../index.ts';
+import { addInternalOrder, addInternalOrders, destinationsWithDead, unsentKeys } from '../index.ts';
 import { createPostgresDeliveryStore } from './postgres-delivery-store.ts';
 
 let database: TestDatabase;
@@ -98,4 +98,87 @@ test('an order of the system itself that is rolled back was never there', async 
     /rolled back/,
   );
   assert.deepEqual(await claimAll(stores().delivery, { destination, lane: 'keyed' }), []);
+});
+
+test('many at once keep their order within each key, also in a list that another transaction has the other way', async () => {
+  const keys = ['saga-a', 'saga-b', 'saga-c'];
+  const listOf = (round: string, order: readonly string[]) =>
+    order.flatMap((orderingKey) =>
+      [1, 2, 3].map((n) => ({
+        destination: '_events',
+        id: `${round}-${orderingKey}-${n}`,
+        request: { round, n },
+        orderingKey,
+      })),
+    );
+  await Promise.all(
+    Array.from({ length: 8 }, (_, i) =>
+      database.db.transaction((tx) =>
+        addInternalOrders(tx, listOf(`round-${i}`, i % 2 === 0 ? keys : keys.toReversed())),
+      ),
+    ),
+  );
+  const rows = await database.db.query<{
+    ordering_key: string;
+    round: string;
+    n: number;
+    audited: number;
+  }>(sql`
+    SELECT o.ordering_key, o.request_json ->> 'round' AS round, (o.request_json ->> 'n')::int AS n,
+           (SELECT count(*)::int FROM outbox.outbox_audit a WHERE a.outbox_id = o.id AND a.actor = 'system') AS audited
+    FROM outbox.outbox_orders o WHERE o.destination = '_events' ORDER BY o.ordering_seq`);
+  assert.equal(rows.length, 72);
+  assert.ok(rows.every(({ audited }) => audited === 1));
+  for (const key of keys) {
+    const ofKey = rows.filter((row) => row.ordering_key === key);
+    for (let i = 0; i < ofKey.length; i += 3) {
+      const three = ofKey.slice(i, i + 3);
+      assert.deepEqual(
+        three.map(({ n }) => n),
+        [1, 2, 3],
+      );
+      assert.equal(new Set(three.map(({ round }) => round)).size, 1, 'nobody comes in between');
+    }
+  }
+});
+
+test('a transaction that adds to a key waits for the one before it, so that no number comes late', async () => {
+  const order = (id: string) => ({ destination: '_late', id, request: {}, orderingKey: 'one' });
+  const added = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const first = database.db.transaction(async (tx) => {
+    await addInternalOrders(tx, [order('first')]);
+    added.resolve();
+    await goOn.promise;
+  });
+  await added.promise;
+  const impatient = database.db.transaction(async (tx) => {
+    await tx.query(sql`SET LOCAL lock_timeout = '100ms'`);
+    await addInternalOrders(tx, [order('second')]);
+  });
+  await assert.rejects(impatient, { code: '55P03' });
+  goOn.resolve();
+  await first;
+});
+
+test('a key is unsent until all its orders are sent, or somebody has decided about them', async () => {
+  const add = (id: string, orderingKey: string) =>
+    database.db.transaction((tx) =>
+      addInternalOrders(tx, [{ destination: '_unsent', id, request: {}, orderingKey }]),
+    );
+  for (const key of ['sent', 'dead', 'skipped', 'waiting']) await add(key, key);
+  const isUnsent = async (): Promise<readonly string[]> =>
+    [
+      ...(await unsentKeys(database.db, '_unsent', ['sent', 'dead', 'skipped', 'waiting', 'none'])),
+    ].toSorted();
+  assert.deepEqual(await isUnsent(), ['dead', 'sent', 'skipped', 'waiting']);
+  const claimed = await claimAll(stores().delivery, { destination: '_unsent', lane: 'keyed' });
+  const of = (key: string) => claimed.filter(({ orderingKey }) => orderingKey === key);
+  await settleAs(stores().delivery, of('sent'), sent);
+  await settleAs(stores().delivery, [...of('dead'), ...of('skipped')], dead);
+  const [skipped] = of('skipped');
+  assert.ok(skipped);
+  await stores().orders.skip({ id: skipped.id, actor: 'tester', reason: null, effectChecked: false });
+  assert.deepEqual(await isUnsent(), ['dead', 'waiting']);
+  assert.deepEqual(await unsentKeys(database.db, '_other', ['waiting']), new Set());
 });

@@ -66,5 +66,5 @@ export function stepQuietAt(
   step: number,
 ): number {
   const called = saga.log.filter((row) => row.step === step && !row.isUnsent);
-  return Math.max(0, ...called.map((row) => latestBeginOf(workflow, saga, row)));
+  return Math.max(0, ...called.map((row) => latestBeginOf(workflow, saga, row) + 1));
 }

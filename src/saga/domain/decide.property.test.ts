@@ -47,14 +47,12 @@ const workflows: fc.Arbitrary<Workflow> = fc
   }));
 
 /** From a bad day to one on which little happens: a zero is the kindest choice. */
-const choices = fc
-  .constantFrom(1, 3, 10, 30)
-  .chain((kind) =>
-    fc.array(
-      fc.oneof({ weight: kind, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.nat(5039) }),
-      { maxLength: 300, size: 'max' },
-    ),
-  );
+const choices = fc.constantFrom(1, 3, 10, 30).chain((kind) =>
+  fc.array(fc.oneof({ weight: kind, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.nat(5039) }), {
+    maxLength: 300,
+    size: 'max',
+  }),
+);
 
 const calls = Array.from({ length: 6 }, (_, step) => [`${step} EXECUTE`, `${step} COMPENSATE`]).flat();
 

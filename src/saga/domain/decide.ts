@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { latestBeginOf, pollDelayMs, retryDelayMs, WORKING_TIMEOUT_MS } from './call-timing.ts';
 import { foldAt } from './fold.ts';
 import { logStatusOf, type Answer, type Failure } from './judge-answer.ts';
@@ -123,9 +124,8 @@ function decidePoll(saga: Saga, open: Attempt, polling: Polling): Decision {
 
 function decideAnswer(saga: Saga, open: Attempt, answer: Answer): Decision {
   const { polling, log } = saga.state;
-  const isFailedPoll = polling !== null && (answer.class === 'unknown' || answer.class === 'defect');
-  if (answer.class === 'done' || answer.class === 'refused' || (answer.class !== 'working' && !isFailedPoll))
-    return close(saga, open, answer);
+  if (answer.class === 'done' || answer.class === 'refused') return close(saga, open, answer);
+  if (answer.class !== 'working' && polling === null) return close(saga, open, answer);
   const over = pollingOver(saga, open);
   if (over !== null) return close(saga, open, unknown(over));
   if (answer.class === 'working' || polling === null)
@@ -214,14 +214,14 @@ function withoutCall(
     const row = nextAttempt(log, what.step, 'COMPENSATE', around.now);
     return [...log, { ...row, status: 'SKIPPED', isUnsent: true }];
   }
-  if (what.at !== 'call' || isPaused(what, pause)) return null;
+  if (what.at !== 'call' || pauseOf(what, pause) !== null) return null;
   const { step, op, last } = what;
   const { service: name = '' } = workflow.steps[step] ?? {};
   const service = around.serviceOf(name);
   if (service === undefined) return [...log, unserved(nextAttempt(log, step, op, around.now), name)];
   // The configuration may have changed since the attempt was closed.
-  const isRepeated = !service.isIdempotent && hasUnknownEnd(log, step, op);
-  return isRepeated && last ? replaced(log, { ...last, isLast: true }) : null;
+  if (service.isIdempotent || last === null || last.isLast || !hasUnknownEnd(log, step, op)) return null;
+  return replaced(log, { ...last, isLast: true });
 }
 
 /** A call to a service that the configuration no longer has is a failure without a call. */
@@ -230,25 +230,18 @@ function unserved(row: Attempt, service: string): Attempt {
   return { ...row, status: 'FAILED', answer: 'unserved', isUnsent: true, error };
 }
 
-function isPaused({ last }: Readonly<{ last: Attempt | null }>, pause: Pause | undefined): boolean {
-  return pause === 'until claimed' || (pause !== undefined && last === pause.failed);
+function pauseOf({ last }: Readonly<{ last: Attempt | null }>, pause: Pause | undefined): Pause | null {
+  return pause === 'until claimed' || (pause !== undefined && last === pause.failed) ? pause : null;
 }
 
 function nextOf({ workflow, state, around }: Saga, { what }: Place, pause: Pause | undefined): Next {
-  switch (what.at) {
-    case 'end':
-      return { do: 'end' };
-    case 'stuck':
-      return { do: 'ask_person' };
-    case 'call':
-      break;
-    case 'in_flight':
-    case 'skip':
-      throw new Error(`a settled saga cannot be at ${what.at}`);
-  }
-  if (isPaused(what, pause) && pause !== undefined) {
-    if (pause === 'until claimed') return waitUntil(workflow, state, around.now);
-    const asked = { retryAfterMs: pause.retryAfterMs, random: around.random };
+  if (what.at === 'end') return { do: 'end' };
+  if (what.at === 'stuck') return { do: 'ask_person' };
+  assert(what.at === 'call', `a settled saga is never ${what.at}`);
+  const paused = pauseOf(what, pause);
+  if (paused === 'until claimed') return waitUntil(workflow, state, around.now);
+  if (paused !== null) {
+    const asked = { retryAfterMs: paused.retryAfterMs, random: around.random };
     return waitUntil(workflow, state, around.now + retryDelayMs(workflow, state.log, what, asked));
   }
   const attempt = nextAttempt(state.log, what.step, what.op, around.now);

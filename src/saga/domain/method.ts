@@ -19,7 +19,7 @@ const GRPC = /^(?<service>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?<method>[A-Za-z_]\
 /** What may stand in a URL's path and query as it is. */
 const URL_TEXT = /^(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*$/i;
 
-export const methodForms: Readonly<Record<ServiceType, string>> = {
+const methodForms: Readonly<Record<ServiceType, string>> = {
   grpc: 'package.Service.Method',
   http: `a verb and a path, such as "POST /reservations"`,
 };

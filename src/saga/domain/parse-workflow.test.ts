@@ -289,8 +289,14 @@ const wrong: readonly (readonly [what: string, data: unknown, ...flaws: string[]
   ],
   [
     'numbers that JSON does not keep',
-    withSteps({ ...reserve, input: [Number.NaN, Infinity, 2 ** 53] }),
-    ...[0, 1, 2].map((at) => `reserve input.${at}: must be a number that a double holds exactly, or a text`),
+    withSteps({ ...charge, input: [Number.NaN, Infinity, 2 ** 53] }),
+    ...[0, 1, 2].map((at) => `charge input.${at}: must be a number that a double holds exactly, or a text`),
+  ],
+  [
+    'what is no message for a gRPC service',
+    withSteps({ ...undone, input: ['x'], compensate_input: 'id ${own.id}' }, { ...charge, input: ['x'] }),
+    'reserve input: must be a map of the fields of a message, or a reference to one',
+    'reserve compensate_input: must be a map of the fields of a message, or a reference to one',
   ],
   [
     'a date',

@@ -66,7 +66,7 @@ function checkFold({ workflow, after }: Change): void {
 /** What a closed row may still be given. */
 const marks = { by: null, isLast: false };
 
-function checkHistory({ before, after }: Change): void {
+function checkHistory({ workflow, before, after }: Change): void {
   assert.ok(after.log.length >= before.log.length, 'the log lost a row');
   before.log.forEach((row, index) => {
     const now = after.log[index];
@@ -81,6 +81,11 @@ function checkHistory({ before, after }: Change): void {
   }
   assert.ok(after.log.filter(({ status }) => status === null).length <= 1, 'two attempts are open');
   if (before.pivotOpened) assert.ok(after.pivotOpened);
+  const pivot = workflow.steps.findIndex(({ isPivot }) => isPivot);
+  const tries = rowsOf(after.log, pivot, 'EXECUTE').filter(
+    ({ answer }) => answer !== 'unserved' && answer !== 'not_done',
+  );
+  assert.equal(after.pivotOpened, tries.length > 0, 'the pivot is opened by its first attempt');
   if (before.errorMessage !== null) assert.equal(after.errorMessage, before.errorMessage);
   if (before.abort !== null) assert.deepEqual(after.abort, before.abort);
 }
@@ -199,6 +204,12 @@ function checkStop({ after }: Change): void {
   if (after.stuck !== null) assert.ok(after.status === 'RUNNING' || after.status === 'COMPENSATING');
   assert.equal(after.compensation === 'stuck', after.stuck?.op === 'COMPENSATE');
   if (isTerminal) assert.ok(!isInFlight);
+  const isAbortable = (after.status === 'STARTED' || after.status === 'RUNNING') && !after.pivotOpened;
+  if (!isAbortable) return;
+  const isAborted = after.abort !== null || after.isDeadlineOver;
+  assert.ok(!isAborted || after.polling === null, 'a polled action outlives an abort');
+  if (after.wakeAt !== null && after.deadlineAt !== null)
+    assert.ok(after.wakeAt <= after.deadlineAt, 'it sleeps through its deadline');
 }
 
 function checkEnd({ workflow, after }: Change): void {

@@ -12,7 +12,7 @@ import { GuardedParticipant, type Handling, type Reply } from './guarded-partici
 import type { Answer } from './judge-answer.ts';
 import { requestAbort } from './request-abort.ts';
 import { checkInvariants } from './saga-invariants.test.ts';
-import { isTerminal, newSaga, withKnown, type SagaState } from './saga-state.ts';
+import { isTerminal, newSaga, withKnown, type Op, type SagaState } from './saga-state.ts';
 import type { Step, Workflow } from './workflow.ts';
 
 /** One saga, the database, a worker, guarded participants, a person, and everything that can go wrong between them. */
@@ -27,6 +27,7 @@ export type Scenario = Readonly<{
 }>;
 
 const by = { actor: 'ann', reason: 'looked' };
+const replies: readonly Reply[] = ['done', 'refused', 'working', 'unknown', 'too_late'];
 const MAX_CALM_TURNS = 500;
 
 export class Simulation {
@@ -34,6 +35,8 @@ export class Simulation {
   readonly #participants: readonly GuardedParticipant[];
   readonly #late: Call[] = [];
   readonly #gone = new Set<string>();
+  /** What a person found when a step was closed by hand. */
+  readonly #byHand: { step: number; op: Op | undefined; actions: number; undos: number }[] = [];
   readonly published: Published[] = [];
   #turn = 0;
   #now = 0;
@@ -100,17 +103,16 @@ export class Simulation {
       known = withKnown(known, { abort: this.db.abort, isDeadlineOver: this.#isDeadlineOver() });
       decision = decide(workflow, known, event, this.#around());
     }
-    assert.equal(decision.outcome, 'settle', `${event.kind} is stale`);
+    assert.ok(decision.outcome === 'settle', `${event.kind} is stale`);
     if (this.#pick(15) === 14) {
       this.#isLeaseLost = true;
       return;
     }
-    this.#commit(decision as Settlement);
+    this.#commit(decision);
   }
 
   #knowsMore(known: SagaState): boolean {
-    const isBound = !this.db.pivotOpened && (this.db.status === 'STARTED' || this.db.status === 'RUNNING');
-    return known.abort !== this.db.abort || (isBound && this.#isDeadlineOver() && !known.isDeadlineOver);
+    return known.abort !== this.db.abort || (this.#isDeadlineOver() && !known.isDeadlineOver);
   }
 
   #isDeadlineOver(): boolean {
@@ -199,13 +201,19 @@ export class Simulation {
     if (call !== undefined) this.#arrive(call);
   }
 
-  /** What belongs to no open row changes nothing. */
+  /** What belongs to no open row changes nothing; and whatever is asked at whatever time has an answer. */
   #strayAnswer(): void {
-    const row = this.db.log[this.#pick(this.db.log.length + 1)];
-    if (row === undefined || row.status === null) return;
-    const { step, op, attempt } = row;
-    const event: EngineEvent = { kind: 'answered', step, op, attempt, answer: answerOf('done') };
-    assert.equal(decide(this.#scenario.workflow, this.db, event, this.#around()).outcome, 'stale');
+    const { workflow } = this.#scenario;
+    for (const { status, step, op, attempt } of this.db.log) {
+      const event: EngineEvent = { kind: 'answered', step, op, attempt, answer: answerOf('done') };
+      if (status !== null) assert.equal(decide(workflow, this.db, event, this.#around()).outcome, 'stale');
+    }
+    const call = { step: this.#pick(7), op: 'COMPENSATE', attempt: this.#pick(3) } as const;
+    for (const reply of replies)
+      decide(workflow, this.db, { kind: 'answered', ...call, answer: answerOf(reply) }, this.#around());
+    const isResting = isTerminal(this.db.status) || this.db.stuck !== null;
+    for (const kind of ['claimed', 'worker_lost'] as const)
+      assert.equal(decide(workflow, this.db, { kind }, this.#around()).outcome === 'stale', isResting);
   }
 
   #toggleService(): void {
@@ -230,7 +238,9 @@ export class Simulation {
     if (stuck === null) return this.#tell({ kind: 'retry', step: this.#pick(steps.length), by });
     if (this.#pick(6) === 5) return this.#tell({ kind: 'skip', step: stuck.step + 1, by });
     const kind = (['retry', 'resolve', 'skip'] as const)[this.#pick(3)] ?? 'retry';
-    if (kind !== 'resolve') return this.#tell({ kind, step: stuck.step, by });
+    const isWorking = this.#participants[stuck.step]?.phase === 'working';
+    if (kind === 'retry' || (kind === 'skip' && !isWorking))
+      return this.#tell({ kind, step: stuck.step, by });
     this.#resolve(stuck.step);
   }
 
@@ -245,17 +255,22 @@ export class Simulation {
   }
 
   #tell(act: PersonAct): void {
-    const over = { abort: this.db.abort, isDeadlineOver: this.#isDeadlineOver() && !this.db.pivotOpened };
-    const isUndoing = this.db.status === 'COMPENSATING';
-    const known = isUndoing ? this.db : withKnown(this.db, over);
+    const known = withKnown(this.db, { abort: this.db.abort, isDeadlineOver: this.#isDeadlineOver() });
     const answer = decidePerson(this.#scenario.workflow, known, act, this.#around());
     if (this.db.stuck?.step !== act.step)
       assert.ok(answer.outcome === 'refused' && answer.kind === 'conflict');
     if (answer.outcome === 'settle') {
       assert.ok(answer.next.do !== 'call' && answer.next.do !== 'poll');
+      if (act.kind !== 'retry')
+        this.#byHand.push({ step: act.step, op: this.db.stuck?.op, ...this.#effectsOf(act.step) });
       return this.#commit(answer);
     }
     if (answer.retryAfterMs !== undefined && this.#pick(2) === 0) this.#now += answer.retryAfterMs;
+  }
+
+  #effectsOf(step: number): Readonly<{ actions: number; undos: number }> {
+    const { actions, undos } = this.#participants[step] as GuardedParticipant;
+    return { actions, undos };
   }
 
   /** From now on all goes well, and a person is there: so it ends. */
@@ -278,6 +293,11 @@ export class Simulation {
   /** All done, or all undone; what a person did by hand is on nobody's books. */
   #checkEffects(): void {
     const { log, status } = this.db;
+    for (const { step, op, actions, undos } of this.#byHand) {
+      const now = this.#effectsOf(step);
+      assert.equal(now.actions, actions, 'an action took place after a person had looked');
+      if (op === 'COMPENSATE') assert.equal(now.undos, undos, 'an undo took place after a person had looked');
+    }
     this.#participants.forEach(({ actions, undos }, step) => {
       const rows = log.filter((row) => row.step === step);
       const isByHand = rows.some(

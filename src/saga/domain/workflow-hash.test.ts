@@ -85,7 +85,12 @@ const mapping: fc.Arbitrary<Mapping> = fc.letrec<{ any: Mapping }>((tie) => ({
     fc.dictionary(name, tie('any'), { maxKeys: 3, noNullPrototype: true }),
   ),
 })).any;
-const sent = fc.option(mapping);
+const sent = fc.option(
+  fc.oneof(
+    fc.constant('${input.message}'),
+    fc.dictionary(name, mapping, { maxKeys: 3, noNullPrototype: true }),
+  ),
+);
 
 const step: fc.Arbitrary<Step> = fc
   .record(

@@ -24,7 +24,8 @@ export type DriveDeps = Readonly<{
   isLeaseAlive: (sagaId: string) => boolean;
   /** A process that stops opens nothing more. */
   isStopping: () => boolean;
-  onSettled: (saga: HeldSaga, settled: Settlement) => void;
+  /** The saga as it stood, and what was written. */
+  onSettled: (saga: HeldSaga, written: SagaSettle) => void;
 }>;
 
 const noSlotPauseMs = 1000;
@@ -78,9 +79,10 @@ async function move(deps: DriveDeps, held: HeldSaga, seen: EngineEvent): Promise
         return moved;
       }
       const opens = next.do === 'call' && slot !== null;
-      const result = await deps.queue.settle(settleOf(deps, saga, decision, opens));
+      const written = settleOf(deps, saga, decision, opens);
+      const result = await deps.queue.settle(written);
       if (result.outcome === 'settled') {
-        deps.onSettled(saga, decision);
+        deps.onSettled(saga, written);
         if (next.do !== 'call' || slot === null) return null;
         const moved = { state: next.opening.state, call: next.call, slot };
         slot = null;

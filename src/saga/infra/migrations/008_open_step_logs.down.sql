@@ -1,3 +1,8 @@
+ALTER TABLE saga.saga_states RESET (fillfactor, autovacuum_vacuum_scale_factor, autovacuum_analyze_scale_factor);
+ALTER TABLE saga.saga_step_logs
+    RESET (fillfactor, autovacuum_vacuum_scale_factor, autovacuum_vacuum_insert_scale_factor);
+CREATE INDEX IF NOT EXISTS idx_saga_step_logs_status ON saga.saga_step_logs (status);
+CREATE INDEX IF NOT EXISTS idx_saga_step_logs_action ON saga.saga_step_logs (action);
 CREATE INDEX IF NOT EXISTS idx_saga_step_logs_saga_id_step_index ON saga.saga_step_logs (saga_id, step_index);
 DELETE FROM saga.saga_step_logs WHERE status IS NULL;
 ALTER TABLE saga.saga_step_logs

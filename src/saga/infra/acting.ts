@@ -1,0 +1,67 @@
+import { sleep } from '../../kernel/clock.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { Logger } from '../../platform/telemetry/logger.ts';
+import type { AbortDeps } from '../usecase/abort-saga.ts';
+import type { ActDeps } from '../usecase/act-on-step.ts';
+import type { SagaReader } from '../usecase/reading-ports.ts';
+import type { RegisterDeps } from '../usecase/register-workflow.ts';
+import type { StartDeps } from '../usecase/start-saga.ts';
+import type { Services } from './open-services.ts';
+import { createPostgresSagaActions } from './postgres-saga-actions.ts';
+import { createPostgresSagaReader } from './postgres-saga-reader.ts';
+import { createPostgresStarts } from './postgres-start.ts';
+import { createPostgresWorkflows } from './postgres-workflows.ts';
+import type { AddEvents } from './settle-sagas.ts';
+
+export type ActingDeps = Readonly<{
+  db: Database;
+  log: Logger;
+  services: Pick<Services, 'of'>;
+  addEvents: AddEvents | null;
+}>;
+
+/** What the routes work with. */
+export type Acting = RegisterDeps & StartDeps & AbortDeps & ActDeps & Readonly<{ reader: SagaReader }>;
+
+/** A service that takes longer to describe itself is as good as away. */
+const methodsWithinMs = 3000;
+
+export function createActing({ db, log, services, addEvents }: ActingDeps): Acting {
+  const actions = createPostgresSagaActions({ db, serviceOf: services.of, addEvents });
+  return {
+    workflows: createPostgresWorkflows(db),
+    methodsOf: (service) => methodsOf(services, service),
+    onRegistered: (registered) => log.info(registered, 'a workflow was registered'),
+    starts: createPostgresStarts(db),
+    reader: createPostgresSagaReader(db),
+    aborts: actions,
+    onAbort: ({ kind, sagaId, status, isStored, by: { actor, reason } }) =>
+      log.info(
+        { saga_id: sagaId, status, actor, reason, stored: isStored },
+        kind === 'cancel' ? 'a saga is to be cancelled' : 'a saga is to be compensated',
+      ),
+    steps: actions,
+    onActed: ({ sagaId, status, act: { kind, stepName, by } }) =>
+      log.info(
+        { saga_id: sagaId, step: stepName, action: kind, status, actor: by.actor, reason: by.reason },
+        'a person has decided about a step',
+      ),
+  };
+}
+
+async function methodsOf(
+  services: Pick<Services, 'of'>,
+  service: string,
+): Promise<ReadonlySet<string> | null> {
+  const answered = new AbortController();
+  const tooLong = sleep(methodsWithinMs, answered.signal).then(() => null);
+  const methods = services.of(service)?.open.methods() ?? Promise.resolve(null);
+  try {
+    return await Promise.race([methods, tooLong]);
+  } catch {
+    // It is away, or its description cannot be read: that shows when it is called.
+    return null;
+  } finally {
+    answered.abort();
+  }
+}

@@ -1,0 +1,102 @@
+import { canonicalJson, sha256Of } from '../../kernel/canonical-json.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import { readInstant } from '../../kernel/read-instant.ts';
+import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
+
+/** A call as it arrived: header names in lower case, gRPC metadata alike, and the parsed body or message. */
+export type GuardRequest = Readonly<{
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  body: unknown;
+}>;
+
+export type SagaOp = 'action' | 'compensate';
+
+/** What a handler is told. */
+export type SagaCall<Body = unknown> = Readonly<{
+  sagaId: string;
+  step: string;
+  /** Of this action or undo, from 1; null where the header is missing. */
+  attempt: number | null;
+  /** When the saga began. */
+  startedAt: Date;
+  body: Body;
+}>;
+
+/** A call that can be looked up. The deadline is the last moment at which it may begin. */
+export type GuardedCall = SagaCall & Readonly<{ op: SagaOp; deadline: Date; digest: string | null }>;
+
+export type ReadCall = Readonly<{ ok: true; call: GuardedCall }> | Readonly<{ ok: false; flaw: string }>;
+
+/** Both are the primary key, and an entry of an index has little room. */
+const MAX_KEY_CHARACTERS = 255;
+
+/**
+ * Reads what the guard needs of a call to an action or to an undo. A call that says it is the other one is refused:
+ * the workflow names the wrong method, and an action would run as an undo.
+ */
+export function readGuardedCall({ headers, body }: GuardRequest, op: SagaOp): ReadCall {
+  const sagaId = headerOf(headers, 'saga-id');
+  const step = headerOf(headers, 'saga-step');
+  if (!isKey(sagaId)) return flawOf('saga-id');
+  if (!isKey(step)) return flawOf('saga-step');
+  const said = headerOf(headers, 'saga-op');
+  if (said !== op) {
+    if (said === 'action' || said === 'compensate')
+      return { ok: false, flaw: `saga-op is ${said}, but this is the ${nameOf(op)} of a step` };
+    return flawOf('saga-op');
+  }
+  const startedAt = instantOf(headers, 'saga-started-at');
+  if (startedAt === null) return flawOf('saga-started-at');
+  const deadline = instantOf(headers, 'saga-deadline');
+  if (deadline === null) return flawOf('saga-deadline');
+  // An undo is asked for by its saga and step alone.
+  const digest = op === 'action' ? digestOf(body) : { ok: true as const, digest: null };
+  if (!digest.ok) return digest;
+  const attempt = attemptOf(headers);
+  return { ok: true, call: { sagaId, step, op, attempt, startedAt, deadline, body, digest: digest.digest } };
+}
+
+function nameOf(op: SagaOp): string {
+  return op === 'action' ? 'action' : 'undo';
+}
+
+function flawOf(header: string): ReadCall {
+  return { ok: false, flaw: `${header} is missing or not readable: is the caller a saga?` };
+}
+
+/** A header that is there more than once says nothing. */
+function headerOf(headers: GuardRequest['headers'], name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' || value === undefined ? value : value.length === 1 ? value[0] : undefined;
+}
+
+function isKey(text: string | undefined): text is string {
+  return (
+    text !== undefined &&
+    text !== '' &&
+    text.length <= MAX_KEY_CHARACTERS &&
+    findUnsafeInput(text, 'key') === null
+  );
+}
+
+function instantOf(headers: GuardRequest['headers'], name: string): Date | null {
+  return readInstant(headerOf(headers, name) ?? '');
+}
+
+function attemptOf(headers: GuardRequest['headers']): number | null {
+  const text = headerOf(headers, 'saga-attempt') ?? '';
+  return /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
+type Digest = Readonly<{ ok: true; digest: string }> | Readonly<{ ok: false; flaw: string }>;
+
+/** One digest for all spellings of one body. No body and null are the same. */
+function digestOf(body: unknown): Digest {
+  const unsafe = findUnsafeInput(body, 'body');
+  if (unsafe !== null) return { ok: false, flaw: `${unsafe.field} ${unsafe.message}` };
+  try {
+    return { ok: true, digest: sha256Of(canonicalJson(body ?? null)) };
+  } catch (error) {
+    return { ok: false, flaw: `the body has no JSON form: ${messageOf(error)}` };
+  }
+}

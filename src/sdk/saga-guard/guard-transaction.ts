@@ -1,0 +1,153 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ClientBase, Pool, PoolClient } from 'pg';
+import { backoffMs } from '../../kernel/backoff.ts';
+import { codeOf } from '../../kernel/errors.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { isLostConnection } from '../../platform/postgres/sqlstate.ts';
+import type { Moment } from './decide-guarded-call.ts';
+
+/** Columns as text, whatever the service has told its pg about types. */
+export type TextRow = Readonly<Record<string, string | null>>;
+export type Ask = (statement: Sql) => Promise<readonly TextRow[]>;
+
+export type GuardTransaction = Readonly<{
+  ask: Ask;
+  /** For the handler. */
+  client: ClientBase;
+  moment(of: Instants): Promise<Moment>;
+  /** From here on the locks are the handler's, and how long they may be waited for is the service's own matter. */
+  endWait(): Promise<void>;
+}>;
+
+type Instants = Readonly<{ deadline: Date; startedAt: Date; retentionMs: number }>;
+
+/** How the work wants its transaction to end. `again`: a competitor came between, so look once more. */
+export type Ending<T> = Readonly<{ end: 'commit' | 'rollback'; value: T }> | Readonly<{ end: 'again' }>;
+
+/** `busy`: a competitor holds the row for longer than anybody should wait. */
+export type Ended<T> = Readonly<{ end: 'ended'; value: T }> | Readonly<{ end: 'busy' }>;
+
+/** A handler meets a deadlock or a conflict at most this often in a row. */
+const MAX_ROUNDS = 6;
+const ROUND_BACKOFF = { initialMs: 10, maxMs: 200, jitter: 0.5 };
+
+/** Serialisation failure and deadlock: nothing is wrong with the call, and everything of it was rolled back. */
+const conflicts: ReadonlySet<string> = new Set(['40001', '40P01']);
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Runs the work in a transaction of the service: READ COMMITTED, because a conflicting row must be seen once its
+ * transaction has committed; durable, because the caller acts on the answer; and with an end to idling, because a
+ * process that is cut off would hold its row for ever. The work begins with the statement that touches the row.
+ */
+export async function inGuardTransaction<T>(
+  pool: Pool,
+  work: (tx: GuardTransaction) => Promise<Ending<T>>,
+): Promise<Ended<T>> {
+  for (let round = 1; ; round += 1) {
+    const ended = await withClient(pool, (client, discard) => runRound(client, discard, work)).catch(
+      (error: unknown): 'conflict' => {
+        if (round >= MAX_ROUNDS || !conflicts.has(codeOf(error) ?? '')) throw error;
+        return 'conflict';
+      },
+    );
+    if (ended !== 'conflict' && ended.end !== 'again') return ended;
+    if (round >= MAX_ROUNDS) return { end: 'busy' };
+    await wait(backoffMs(ROUND_BACKOFF, round));
+  }
+}
+
+/** The connection does not go back to the pool. */
+type Discard = (error: Error) => void;
+
+export async function withClient<T>(
+  pool: Pool,
+  work: (client: PoolClient, discard: Discard) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  const discard: Discard = (error) => void (broken ??= error);
+  // A connection that ends while nobody asks anything would otherwise end the process.
+  client.on('error', discard);
+  try {
+    return await work(client, discard);
+  } catch (error) {
+    if (isLostConnection(error)) discard(error);
+    throw error;
+  } finally {
+    client.off('error', discard);
+    client.release(broken);
+  }
+}
+
+async function runRound<T>(
+  client: PoolClient,
+  discard: Discard,
+  work: (tx: GuardTransaction) => Promise<Ending<T>>,
+): Promise<Ended<T> | Readonly<{ end: 'again' }>> {
+  const ask = askerOf(client);
+  let isWaiting = true;
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+  try {
+    const ownTimeout = await prepare(ask);
+    const ending = await work({
+      ask,
+      client,
+      moment: (of) => readMoment(ask, of),
+      async endWait() {
+        await ask(sql`SELECT set_config('lock_timeout', ${ownTimeout}, true)`);
+        isWaiting = false;
+      },
+    });
+    if (ending.end !== 'commit') {
+      await client.query('ROLLBACK');
+      return ending.end === 'again' ? ending : { end: 'ended', value: ending.value };
+    }
+    await commit(client);
+    return { end: 'ended', value: ending.value };
+  } catch (error) {
+    await client.query('ROLLBACK').catch(discard);
+    if (isWaiting && codeOf(error) === LOCK_NOT_AVAILABLE) return { end: 'busy' };
+    throw error;
+  }
+}
+
+/** Answers the session's own lock timeout. None of this touches data. */
+async function prepare(ask: Ask): Promise<string> {
+  const [row] = await ask(sql`
+    SELECT current_setting('lock_timeout') AS lock_timeout,
+           CASE current_setting('synchronous_commit')
+             WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
+           CASE current_setting('idle_in_transaction_session_timeout')
+             WHEN '0' THEN set_config('idle_in_transaction_session_timeout', '60s', true) END`);
+  await ask(sql`SET LOCAL lock_timeout = '2s'`);
+  return row?.['lock_timeout'] ?? '0';
+}
+
+/** A statement of its own: the wait for the row may have been long. */
+async function readMoment(ask: Ask, { deadline, startedAt, retentionMs }: Instants): Promise<Moment> {
+  const [row] = await ask(sql`
+    SELECT (clock_timestamp() > ${deadline.toISOString()}::timestamptz)::text AS is_late,
+           (clock_timestamp() - ${retentionMs}::float8 * interval '1 millisecond'
+              > ${startedAt.toISOString()}::timestamptz)::text AS is_forgotten`);
+  return { isLate: row?.['is_late'] === 'true', isForgotten: row?.['is_forgotten'] === 'true' };
+}
+
+/** PostgreSQL answers a COMMIT of a failed transaction without an error. */
+async function commit(client: PoolClient): Promise<void> {
+  const { command } = await client.query('COMMIT');
+  if (command !== 'COMMIT') throw new Error('the transaction had failed before its commit');
+}
+
+export function askerOf(client: ClientBase): Ask {
+  return async ({ text, values }) => {
+    const { rows } = await client.query<Record<string, string | null>>({
+      text,
+      values: [...values],
+      types: { getTypeParser: () => asText as never },
+    });
+    return rows;
+  };
+}
+
+const asText = (text: string): string => text;

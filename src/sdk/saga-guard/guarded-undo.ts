@@ -1,0 +1,69 @@
+import type { ClientBase } from 'pg';
+import { decideUndo, type StoredAnswer } from './decide-guarded-call.ts';
+import type { GuardedCall, SagaCall } from './guard-call.ts';
+import { emptySuccess, replyOf, replyWith, type GuardReply } from './guard-reply.ts';
+import { insertRow, requestUndo, selectRow, settleRow } from './guard-table.ts';
+import { inGuardTransaction, type Ending, type GuardTransaction } from './guard-transaction.ts';
+import { callFor, guarded, type Guarded, type GuardDeps } from './guarded-action.ts';
+import { runHandler } from './run-handler.ts';
+
+/** `answer` is what the action answered: often all that is needed, even where the saga never heard of it. */
+export type UndoCall<Body = unknown, Answer = unknown> = SagaCall<Body> & Readonly<{ answer: Answer }>;
+
+/** Undoes, in this transaction, an action that was certainly done and was not undone. */
+export type UndoHandler<Body = unknown, Answer = unknown> = (
+  tx: ClientBase,
+  call: UndoCall<Body, Answer>,
+) => unknown;
+
+/** A refusal of an undo is not kept: a person is asked, and may ask again when the reason is gone. */
+export function guardUndo(deps: GuardDeps, handler: UndoHandler): Guarded {
+  return guarded(deps, 'compensate', async (call) => {
+    const ended = await inGuardTransaction(deps.pool, (tx) => runUndo(deps, tx, call, handler));
+    return ended.end === 'busy' ? replyOf('working') : ended.value;
+  });
+}
+
+async function runUndo(
+  { table, retentionMs }: GuardDeps,
+  tx: GuardTransaction,
+  call: GuardedCall,
+  handler: UndoHandler,
+): Promise<Ending<GuardReply>> {
+  const { ask } = tx;
+  const isNew = await insertRow(ask, table, call, { phase: 'void', digest: null, leaseMs: null });
+  const row = isNew ? null : await selectRow(ask, table, call, 'locked');
+  if (!isNew && row === null) return { end: 'again' };
+  const decision = decideUndo(await tx.moment({ ...call, retentionMs }), row);
+  switch (decision.do) {
+    case 'undo': {
+      const told = { ...callFor(call), answer: valueOf(decision.answer) };
+      const { outcome, answer } = await runHandler(tx, () => handler(tx.client, told));
+      if (outcome === 'refused') return { end: 'rollback', value: replyWith(answer) };
+      if (!(await settleRow(ask, table, call, { from: 'done', to: 'undone', answer })))
+        throw new Error('the handler has changed the row of the saga guard');
+      return { end: 'commit', value: replyWith(answer) };
+    }
+    case 'make_void':
+      await settleRow(ask, table, call, { from: 'working', to: 'void', answer: null });
+      return { end: 'commit', value: replyWith(emptySuccess) };
+    case 'nothing_to_undo':
+      return { end: 'commit', value: replyWith(emptySuccess) };
+    case 'request_undo':
+      await requestUndo(ask, table, call);
+      return { end: 'commit', value: replyOf('working') };
+    case 'replay':
+      return { end: 'rollback', value: replyWith(decision.answer) };
+    case 'wait':
+      return { end: 'rollback', value: replyOf('working') };
+    case 'too_late':
+      return { end: 'rollback', value: replyOf('too-late') };
+    case 'forgotten':
+      return { end: 'rollback', value: replyOf('forgotten') };
+  }
+}
+
+/** An empty answer is null. */
+function valueOf(answer: StoredAnswer | null): unknown {
+  return answer === null || answer.body === null ? null : (JSON.parse(answer.body) as unknown);
+}
