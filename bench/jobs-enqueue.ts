@@ -76,7 +76,9 @@ try {
 
 type Payload = Readonly<{ id: number; to: string }>;
 
-const payloadOf = (id: number): Payload => ({ id, to: `user-${id}@example.com` });
+function payloadOf(id: number): Payload {
+  return { id, to: `user-${id}@example.com` };
+}
 
 async function inChunks(add: (all: readonly Payload[]) => Promise<unknown>): Promise<void> {
   for (let at = 0; at < count; at += chunk)

@@ -79,6 +79,8 @@ export async function startGraphile(
   { isTuned = true } = {},
 ): Promise<Running> {
   const pool = new Pool({ connectionString: url, max: 25 });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => void client.on('error', () => {}));
   const tuned = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
   const runner = await run({
     pgPool: pool,

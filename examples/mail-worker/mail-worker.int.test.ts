@@ -7,6 +7,7 @@ import { Pool } from 'pg';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { createTestDatabase } from '../../tests/support/database.ts';
 import { eventually } from '../../tests/support/eventually.ts';
+import { untilSessionsEnd } from '../../tests/support/until-sessions-end.ts';
 import { signUp } from './sign-up.ts';
 
 const program = fileURLToPath(new URL('mail-worker.ts', import.meta.url));
@@ -37,6 +38,7 @@ test('customers who sign up get their mail, those who did not get none, and the 
   } finally {
     worker.kill('SIGKILL');
     await pool.end();
+    await untilSessionsEnd(database.db);
     await database.drop();
   }
 });

@@ -21,13 +21,19 @@ export function resolveHeaders(
 
 export function resolveTls(
   path: string,
-  { urls, files }: Readonly<{ urls: readonly string[]; files: TlsFiles }>,
+  { urls, files, urlKey = 'url' }: Readonly<{ urls: readonly string[]; files: TlsFiles; urlKey?: string }>,
   check: Check,
 ): TlsFiles | undefined {
   const { ca, cert, key } = files;
   if (ca === undefined && cert === undefined && key === undefined) return undefined;
   if (!urls.some((each) => /^https:/i.test(each)))
-    check.warn(`${path}.tls is not used: ${path}.url begins with http:`);
+    check.warn(`${path}.tls is not used: ${path}.${urlKey} begins with http:`);
+  return openTls(path, files, check);
+}
+
+/** Of a connection that is encrypted in any case. */
+export function openTls(path: string, files: TlsFiles, check: Check): TlsFiles {
+  const { ca, cert, key } = files;
   check.checkFile(`${path}.tls.ca`, ca);
   check.checkFile(`${path}.tls.cert`, cert);
   check.checkFile(`${path}.tls.key`, key);

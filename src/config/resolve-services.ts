@@ -1,9 +1,9 @@
 import type { Check } from './check.ts';
 import { childPath } from './key-path.ts';
-import { resolveHeaders, resolveTls } from './resolve-call.ts';
+import { openTls, resolveHeaders, resolveTls } from './resolve-call.ts';
 import type { Settings } from './schema.ts';
 import type { ServiceValues } from './services-formats.ts';
-import { contentsOf, type TlsFiles } from './tls-files.ts';
+import type { TlsFiles } from './tls-files.ts';
 
 /** The participants of sagas. */
 export type ServiceConfig = Readonly<{
@@ -36,18 +36,17 @@ function resolve(name: string, values: ServiceValues, half: number, check: Check
     headers: resolveHeaders(path, values.headers, check),
   };
   if (values.type === 'http') {
-    const tls = resolveTls(path, { urls: [values.baseUrl], files: values.tls }, check);
+    const tls = resolveTls(path, { urls: [values.baseUrl], files: values.tls, urlKey: 'base_url' }, check);
     return { ...common, type: 'http', baseUrl: values.baseUrl, tls };
   }
   const { host, port, proto, tls } = values;
   check.checkFile(`${path}.proto`, proto);
-  for (const key of ['ca', 'cert', 'key'] as const) check.checkFile(`${path}.tls.${key}`, tls?.[key]);
   return {
     ...common,
     type: 'grpc',
     host,
     port,
     proto: proto ?? null,
-    tls: tls === undefined ? undefined : contentsOf(tls),
+    tls: tls === undefined ? undefined : openTls(path, tls, check),
   };
 }

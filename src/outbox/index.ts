@@ -29,7 +29,6 @@ import type { Destination } from './usecase/ports.ts';
 
 /** For whoever adds orders of the system itself. */
 export { addInternalOrder, addInternalOrders } from './infra/add-internal-order.ts';
-export type { InternalOrder } from './infra/add-internal-order.ts';
 export { destinationsWithDead } from './infra/destinations-with-dead.ts';
 export { unsentKeys } from './infra/unsent-keys.ts';
 export type { DestinationSettings };

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { Client, Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
+import { untilSessionsEnd } from '../../tests/support/until-sessions-end.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { jobs, type EnqueuedJob, type Transaction } from './index.ts';
 
@@ -16,6 +17,7 @@ before(async () => {
 });
 after(async () => {
   await pool.end();
+  await untilSessionsEnd(database.db);
   await database.drop();
 });
 
@@ -233,6 +235,7 @@ test('a database without jobs is told in words', async () => {
     await assert.rejects(jobs.enqueueMany(client, 'mail', [{ payload: 1 }]), /no jobs.*redrive migrate up/);
   } finally {
     await client.end();
+    await untilSessionsEnd(empty.db);
     await empty.drop();
   }
 });

@@ -3,6 +3,7 @@ import { after, before, test, type TestContext } from 'node:test';
 import { Pool, type PoolConfig } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
 import { eventually } from '../../tests/support/eventually.ts';
+import { untilSessionsEnd } from '../../tests/support/until-sessions-end.ts';
 import { sleep } from '../kernel/clock.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import {
@@ -23,6 +24,7 @@ const pools: Pool[] = [];
 before(async () => void (database = await createTestDatabase()));
 after(async () => {
   await Promise.all(pools.map((pool) => pool.end()));
+  await untilSessionsEnd(database.db);
   await database.drop();
 });
 
@@ -369,6 +371,7 @@ test('a database without jobs, or of an older version, is told in words before a
   const pool = new Pool({ connectionString: empty.url });
   t.after(async () => {
     await pool.end();
+    await untilSessionsEnd(empty.db);
     await empty.drop();
   });
   const work = (): Promise<unknown> => jobs.work({ pool, queue: 'mail', handler: () => {} });

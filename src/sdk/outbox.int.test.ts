@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { Client, Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
+import { untilSessionsEnd } from '../../tests/support/until-sessions-end.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { outbox, type AddedOrder, type NewOrder, type Transaction } from './index.ts';
 
@@ -15,6 +16,7 @@ before(async () => {
 });
 after(async () => {
   await pool.end();
+  await untilSessionsEnd(database.db);
   await database.drop();
 });
 
@@ -345,6 +347,7 @@ test('a database without an outbox is told in words', async () => {
     await assert.rejects(outbox.add(client, orderOf()), /no outbox.*redrive migrate up/);
   } finally {
     await client.end();
+    await untilSessionsEnd(empty.db);
     await empty.drop();
   }
 });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { startSagaSystem, step, stepWithoutUndo, type SagaSystem, type ToldSaga } from '../support/saga-system.ts';
+import {
+  startSagaSystem,
+  step,
+  stepWithoutUndo,
+  type SagaSystem,
+  type ToldSaga,
+} from '../support/saga-system.ts';
 
 /** Sagas of the whole system, with a participant over real HTTP. */
 let at: SagaSystem;
@@ -45,11 +51,14 @@ test('a saga goes through its steps, and each is given what the steps before hav
   );
   assert.deepEqual(told.step_logs[1]?.request_payload, { for: 'r-7' });
   assert.deepEqual(told.step_logs[0]?.response_payload, { id: 'r-7' });
-  for (const { headers } of calls) assert.match(String(headers['traceparent']), /4bf92f3577b34da6a3ce929d0e0e4736/);
+  for (const { headers } of calls)
+    assert.match(String(headers['traceparent']), /4bf92f3577b34da6a3ce929d0e0e4736/);
 });
 
 test('after a refusal everything done is undone in reverse order', async () => {
-  at.shop.setScript(({ what }) => (what === 'ship' ? { status: 422, body: { error: 'no carrier' } } : undefined));
+  at.shop.setScript(({ what }) =>
+    what === 'ship' ? { status: 422, body: { error: 'no carrier' } } : undefined,
+  );
   const id = await at.startOf([step('reserve'), step('charge'), step('ship')]);
   const told = await at.becomes(id, 'FAILED');
   assert.deepEqual(at.shop.effectsOf(id), ['reserve', 'charge', 'undo charge', 'undo reserve']);

@@ -96,7 +96,9 @@ export async function startSagaSystem(
   const register: SagaSystem['register'] = async (steps, more = {}) => {
     made += 1;
     const workflow = { name: `order-${made}`, steps, ...more };
-    const answer = await api.post<{ name: string }>(workflowRoot, { workflow_yaml: JSON.stringify(workflow) });
+    const answer = await api.post<{ name: string }>(workflowRoot, {
+      workflow_yaml: JSON.stringify(workflow),
+    });
     assert.equal(answer.status, 201, answer.text);
     return answer.body.name;
   };

@@ -10,8 +10,8 @@ const closed = { additionalProperties: false } as const;
 export const QueueParams = Type.Object({ queue: Type.String({ maxLength: 1000 }) });
 export const IdParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });
 
-export const longestLeaseSeconds = 3600;
-export const longestWaitSeconds = 30;
+const longestLeaseSeconds = 3600;
+const longestWaitSeconds = 30;
 export const defaultLeaseSeconds = 60;
 
 const LeaseSeconds = Type.Integer({

@@ -116,7 +116,7 @@ async function standingOf(
 }
 
 /** How the owners of pulled jobs begin. */
-export const pulledBy = 'pull:';
+const pulledBy = 'pull:';
 
 type PulledRow = Readonly<{ job_id: string; payload: string; lease_until: Date }>;
 

@@ -96,6 +96,6 @@ async function actFor(
   act: Unnamed<StepAct>,
 ): Promise<object> {
   const sagaId = readSagaId(params.saga_id);
-  const { status, message } = await actOnStep(deps, sagaId, { ...act, stepName: params.step } as StepAct);
+  const { status, message } = await actOnStep(deps, sagaId, { ...act, stepName: params.step });
   return { success: true, saga_id: sagaId, step: params.step, status, message };
 }

@@ -12,7 +12,7 @@ export function readSagaId(text: string): string {
 
 /** As PostgreSQL counts; a schema counts what a reader sees as one character, and that may be many. */
 export function readShortText(field: string, text: string): string {
-  if (text.length > MAX_NAME_LENGTH && [...text].length > MAX_NAME_LENGTH)
+  if (text.length > MAX_NAME_LENGTH && Array.from(text).length > MAX_NAME_LENGTH)
     throw invalidInput(field, 'max_length', `must not be longer than ${MAX_NAME_LENGTH} characters`);
   return text;
 }

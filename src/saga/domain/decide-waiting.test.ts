@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  behindPivot,
-  done,
-  Driven,
-  openOf,
-  refused,
-  silence,
-  step,
-  two,
-  unsent,
-} from './driven-saga.test.ts';
+import { behindPivot, done, Driven, openOf, refused, silence, two, unsent } from './driven-saga.test.ts';
 import { judgeMappingError } from './judge-answer.ts';
 import { withKnown } from './saga-state.ts';
 

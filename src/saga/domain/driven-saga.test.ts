@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { decide, type Circumstances, type EngineEvent, type Settlement } from './decide.ts';
-import { judgeCallError, type Answer } from './judge-answer.ts';
+import { judgeCallError, type Answer, type Failure } from './judge-answer.ts';
 import { requestAbort } from './request-abort.ts';
 import { newSaga, type SagaState } from './saga-state.ts';
 import type { Step, Workflow } from './workflow.ts';
 
-export const by = { actor: 'ann', reason: 'wrong order' };
+const by = { actor: 'ann', reason: 'wrong order' };
 
 export function step(name: string, changes: Partial<Step> = {}): Step {
   return {
@@ -33,8 +33,8 @@ export const behindPivot = workflowOf(
   step('after', { undo: { kind: 'absent' } }),
 );
 export const done: Answer = { class: 'done', output: { id: 7 } };
-export const refused: Answer = { class: 'refused', detail: 'HTTP 409', isTimeout: false, isUnsent: false };
-export const silence: Answer = { class: 'unknown', detail: 'no answer', isTimeout: true, isUnsent: false };
+export const refused: Failure = { class: 'refused', detail: 'HTTP 409', isTimeout: false, isUnsent: false };
+export const silence: Failure = { class: 'unknown', detail: 'no answer', isTimeout: true, isUnsent: false };
 export const unsent = judgeCallError(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));
 
 /** Drives one saga by hand: time stands still unless it is moved, and waits are in the middle of their spread. */

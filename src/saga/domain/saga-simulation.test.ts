@@ -8,10 +8,10 @@ import {
   type Published,
   type Settlement,
 } from './decide.ts';
-import { GuardedParticipant, type Handling, type Reply } from './guarded-participant.test.ts';
 import type { Answer } from './judge-answer.ts';
 import { requestAbort } from './request-abort.ts';
 import { checkInvariants } from './saga-invariants.test.ts';
+import { answerOf, lost, SimulatedNetwork, type Effects } from './simulated-network.test.ts';
 import { isTerminal, newSaga, withKnown, type Op, type SagaState } from './saga-state.ts';
 import type { Step, Workflow } from './workflow.ts';
 
@@ -27,19 +27,16 @@ export type Scenario = Readonly<{
 }>;
 
 const by = { actor: 'ann', reason: 'looked' };
-const replies: readonly Reply[] = ['done', 'refused', 'working', 'unknown', 'too_late'];
+const replies = ['done', 'refused', 'working', 'unknown', 'too_late'] as const;
 const MAX_CALM_TURNS = 500;
 
 export class Simulation {
   readonly #scenario: Scenario;
-  readonly #participants: readonly GuardedParticipant[];
-  readonly #late: Call[] = [];
+  readonly #network: SimulatedNetwork;
   readonly #gone = new Set<string>();
   /** What a person found when a step was closed by hand. */
-  readonly #byHand: { step: number; op: Op | undefined; actions: number; undos: number }[] = [];
-  readonly published: Published[] = [];
+  readonly #byHand: (Effects & Readonly<{ step: number; op: Op | undefined }>)[] = [];
   #turn = 0;
-  #now = 0;
   db: SagaState;
   /** Who has the lease: what it knows, and its call in flight. */
   #worker: { known: SagaState; flight: Call } | null = null;
@@ -47,7 +44,7 @@ export class Simulation {
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
-    this.#participants = scenario.workflow.steps.map(() => new GuardedParticipant());
+    this.#network = new SimulatedNetwork(scenario.workflow.steps.length, (ways) => this.#pick(ways));
     this.db = newSaga(0, scenario.workflow.deadlineMs);
   }
 
@@ -67,11 +64,12 @@ export class Simulation {
   #step(): void {
     const way = this.#pick(16);
     if (way < 7) this.#work();
-    else if (way === 7) this.#now += [1000, 60_000, 400_000, 3_600_000][this.#pick(4)] ?? 0;
+    else if (way === 7) this.#network.now += [1000, 60_000, 400_000, 3_600_000][this.#pick(4)] ?? 0;
     else if (way === 8) this.#abort();
     else if (way === 9) this.#crash();
-    else if (way === 10) this.#deliverLate();
-    else if (way === 11) this.#participants[this.#pick(this.#participants.length)]?.complete();
+    else if (way === 10) this.#network.deliverLate();
+    else if (way === 11)
+      this.#network.participant(this.#pick(this.#scenario.workflow.steps.length)).complete();
     else if (way === 12) this.#strayAnswer();
     else if (way === 13) this.#toggleService();
     else this.#person();
@@ -81,7 +79,7 @@ export class Simulation {
     if (this.#worker !== null) return this.#answer(this.#worker.known, this.#worker.flight);
     if (isTerminal(this.db.status) || this.db.stuck !== null) return;
     const isLost = this.#isLeaseLost;
-    if (!isLost) this.#now = Math.max(this.#now, this.db.wakeAt ?? this.#now);
+    if (!isLost) this.#network.now = Math.max(this.#network.now, this.db.wakeAt ?? this.#network.now);
     this.#isLeaseLost = false;
     this.#settle(this.db, { kind: isLost ? 'worker_lost' : 'claimed' });
   }
@@ -90,7 +88,7 @@ export class Simulation {
     const { fragile } = this.#scenario;
     const serviceOf = (name: string) =>
       this.#gone.has(name) ? undefined : { isIdempotent: !fragile.has(name) };
-    return { now: this.#now, random: () => 0.5, serviceOf };
+    return { now: this.#network.now, random: () => 0.5, serviceOf };
   }
 
   /** Decides, and decides again if the database knows more by the time of the settle. */
@@ -116,7 +114,7 @@ export class Simulation {
   }
 
   #isDeadlineOver(): boolean {
-    return this.db.deadlineAt !== null && this.#now >= this.db.deadlineAt;
+    return this.db.deadlineAt !== null && this.#network.now >= this.db.deadlineAt;
   }
 
   #commit({ state, changed, added, events, next }: Settlement): void {
@@ -138,7 +136,6 @@ export class Simulation {
     const before = this.db;
     assert.ok(!isTerminal(before.status), 'a write after the end');
     this.db = after;
-    this.published.push(...events);
     const { workflow, fragile } = this.#scenario;
     const isIdempotent = (service: string): boolean => !fragile.has(service);
     checkInvariants({ workflow, before, after, events, isIdempotent });
@@ -149,56 +146,22 @@ export class Simulation {
     if (this.#worker === null) return;
     const { flight } = this.#worker;
     const way = this.#pick(4);
-    if (way === 1) this.#late.push(flight);
-    if (way === 2) this.#late.push(flight, flight);
-    if (way === 3) this.#arrive(flight);
+    if (way === 1 || way === 2) this.#network.delay(flight);
+    if (way === 2) this.#network.delay(flight);
+    if (way === 3) this.#network.arrive(flight);
     this.#worker = null;
     this.#isLeaseLost = true;
   }
 
   #answer(known: SagaState, call: Call): void {
     const { step, op, attempt } = call;
-    this.#now += this.#pick(3) * 500;
+    this.#network.now += this.#pick(3) * 500;
     this.#settle(known, { kind: 'answered', step, op, attempt, answer: this.#send(call) });
   }
 
   #send(call: Call): Answer {
-    const lost: Answer = { class: 'unknown', detail: 'no answer', isTimeout: true, isUnsent: false };
     const isSilent = this.#scenario.silent.has(`${call.step} ${call.op}`);
-    if (isSilent && this.#turn < this.#scenario.choices.length) return lost;
-    switch (this.#pick(14)) {
-      case 7:
-        return { ...lost, detail: 'connection refused', isUnsent: true };
-      case 8:
-        return { ...lost, class: 'defect', detail: 'not mapped', isTimeout: false, isUnsent: true };
-      case 9:
-        return { ...lost, class: 'defect', detail: 'not authorized', isTimeout: false };
-      case 10:
-        this.#late.push(call);
-        return lost;
-      case 11:
-        this.#arrive(call);
-        this.#late.push(call);
-        return lost;
-      case 12:
-        return lost;
-      case 13:
-        this.#arrive(call);
-        return answerOf(this.#arrive(call));
-      default:
-        return answerOf(this.#arrive(call));
-    }
-  }
-
-  #arrive({ step, op, latestBegin }: Call): Reply {
-    const handlings: readonly Handling[] = ['do', 'do', 'do', 'refuse', 'break', 'begin'];
-    const participant = this.#participants[step] as GuardedParticipant;
-    return participant.arrive({ op, now: this.#now, latestBegin }, handlings[this.#pick(6)] ?? 'do');
-  }
-
-  #deliverLate(): void {
-    const [call] = this.#late.splice(this.#pick(this.#late.length + 1), 1);
-    if (call !== undefined) this.#arrive(call);
+    return isSilent && this.#turn < this.#scenario.choices.length ? lost : this.#network.send(call);
   }
 
   /** What belongs to no open row changes nothing; and whatever is asked at whatever time has an answer. */
@@ -225,7 +188,7 @@ export class Simulation {
   #abort(): void {
     const { status, pivotOpened, abort } = this.db;
     const kind = this.#pick(2) === 0 ? 'cancel' : 'compensate';
-    const asked = requestAbort(this.db, { kind, by, at: this.#now });
+    const asked = requestAbort(this.db, { kind, by, at: this.#network.now });
     const isOpen = (status === 'STARTED' || status === 'RUNNING') && !pivotOpened;
     assert.equal(asked.outcome === 'stored', isOpen && abort === null);
     assert.equal(asked.outcome === 'refused', isTerminal(status) || (status === 'RUNNING' && pivotOpened));
@@ -238,7 +201,7 @@ export class Simulation {
     if (stuck === null) return this.#tell({ kind: 'retry', step: this.#pick(steps.length), by });
     if (this.#pick(6) === 5) return this.#tell({ kind: 'skip', step: stuck.step + 1, by });
     const kind = (['retry', 'resolve', 'skip'] as const)[this.#pick(3)] ?? 'retry';
-    const isWorking = this.#participants[stuck.step]?.phase === 'working';
+    const isWorking = this.#network.participant(stuck.step).phase === 'working';
     if (kind === 'retry' || (kind === 'skip' && !isWorking))
       return this.#tell({ kind, step: stuck.step, by });
     this.#resolve(stuck.step);
@@ -246,7 +209,7 @@ export class Simulation {
 
   /** A person looks, and says what is so; what can no longer be undone a person does by hand. */
   #resolve(step: number): void {
-    const { phase, actions } = this.#participants[step] as GuardedParticipant;
+    const { phase, actions } = this.#network.participant(step);
     if (phase === 'working') return;
     const pivot = this.#scenario.workflow.steps.findIndex(({ isPivot }) => isPivot);
     const isBehind = pivot >= 0 && step > pivot;
@@ -262,15 +225,10 @@ export class Simulation {
     if (answer.outcome === 'settle') {
       assert.ok(answer.next.do !== 'call' && answer.next.do !== 'poll');
       if (act.kind !== 'retry')
-        this.#byHand.push({ step: act.step, op: this.db.stuck?.op, ...this.#effectsOf(act.step) });
+        this.#byHand.push({ step: act.step, op: this.db.stuck?.op, ...this.#network.effectsOf(act.step) });
       return this.#commit(answer);
     }
-    if (answer.retryAfterMs !== undefined && this.#pick(2) === 0) this.#now += answer.retryAfterMs;
-  }
-
-  #effectsOf(step: number): Readonly<{ actions: number; undos: number }> {
-    const { actions, undos } = this.#participants[step] as GuardedParticipant;
-    return { actions, undos };
+    if (answer.retryAfterMs !== undefined && this.#pick(2) === 0) this.#network.now += answer.retryAfterMs;
   }
 
   /** From now on all goes well, and a person is there: so it ends. */
@@ -279,49 +237,35 @@ export class Simulation {
     let pleas = 0;
     for (let turn = 0; !isTerminal(this.db.status); turn += 1) {
       assert.ok(turn < MAX_CALM_TURNS, 'it never ends');
-      for (const participant of this.#participants) participant.complete();
+      this.#network.completeAll();
       const { stuck } = this.db;
       if (stuck === null) this.#work();
       else if ((pleas += 1) % 3 === 1) this.#tell({ kind: 'retry', step: stuck.step, by });
       else this.#resolve(stuck.step);
     }
     // What is still on its way arrives after the end, in time for its own deadline or not.
-    for (const call of this.#late.splice(0)) this.#arrive(call);
-    for (const participant of this.#participants) participant.complete();
+    this.#network.deliverAllLate();
+    this.#network.completeAll();
   }
 
   /** All done, or all undone; what a person did by hand is on nobody's books. */
   #checkEffects(): void {
     const { log, status } = this.db;
     for (const { step, op, actions, undos } of this.#byHand) {
-      const now = this.#effectsOf(step);
+      const now = this.#network.effectsOf(step);
       assert.equal(now.actions, actions, 'an action took place after a person had looked');
       if (op === 'COMPENSATE') assert.equal(now.undos, undos, 'an undo took place after a person had looked');
     }
-    this.#participants.forEach(({ actions, undos }, step) => {
+    this.#scenario.workflow.steps.forEach(({ undo }, step) => {
+      const { actions, undos } = this.#network.effectsOf(step);
       const rows = log.filter((row) => row.step === step);
       const isByHand = rows.some(
         ({ by, answer }) => by !== null && (answer === null || answer === 'done' || answer === 'not_done'),
       );
       if (isByHand) return;
       if (status === 'COMPLETED') assert.deepEqual([actions, undos], [1, 0]);
-      else if (this.#scenario.workflow.steps[step]?.undo.kind === 'call') assert.equal(actions, undos);
+      else if (undo.kind === 'call') assert.equal(actions, undos);
       else if (!rows.some(({ op }) => op === 'COMPENSATE')) assert.equal(actions, 0);
     });
-  }
-}
-
-function answerOf(reply: Reply): Answer {
-  const answered = { detail: reply, isTimeout: false, isUnsent: false };
-  switch (reply) {
-    case 'done':
-      return { class: 'done', output: { id: 1 } };
-    case 'working':
-      return { class: 'working' };
-    case 'refused':
-      return { class: 'refused', ...answered };
-    case 'unknown':
-    case 'too_late':
-      return { class: 'unknown', ...answered };
   }
 }

@@ -8,6 +8,15 @@ export function attemptsOf(log: Log, step: number, op: Op): readonly Attempt[] {
   return log.filter((row) => row.step === step && row.op === op);
 }
 
+/** As `attemptsOf(…).some(…)`, without the list: this is asked for every step at every decision. */
+function hasAttempt(log: Log, step: number, op: Op, is: (row: Attempt) => boolean): boolean {
+  return log.some((row) => row.step === step && row.op === op && is(row));
+}
+
+function isSuccessOrSkip({ status }: Attempt): boolean {
+  return status === 'SUCCESS' || status === 'SKIPPED';
+}
+
 /** There is never more than one: a saga does one thing at a time. */
 export function openAttempt(log: Log): Attempt | undefined {
   return log.findLast((row) => row.status === null);
@@ -15,11 +24,11 @@ export function openAttempt(log: Log): Attempt | undefined {
 
 /** It is done, or a person has said to go on without it. */
 function isPassed(log: Log, step: number): boolean {
-  return attemptsOf(log, step, 'EXECUTE').some(({ status }) => status === 'SUCCESS' || status === 'SKIPPED');
+  return hasAttempt(log, step, 'EXECUTE', isSuccessOrSkip);
 }
 
 export function isDone(log: Log, step: number): boolean {
-  return attemptsOf(log, step, 'EXECUTE').some(({ status }) => status === 'SUCCESS');
+  return hasAttempt(log, step, 'EXECUTE', ({ status }) => status === 'SUCCESS');
 }
 
 /** The number of steps where all are. */
@@ -33,22 +42,21 @@ export function firstNotPassed(workflow: Workflow, log: Log): number {
  * call only. What clears it is the action being done, or a person who knows that it is not.
  */
 export function isInDoubt(log: Log, step: number): boolean {
-  const rows = attemptsOf(log, step, 'EXECUTE');
-  const isKnown = rows.some(({ answer }) => answer === 'done' || answer === 'not_done');
-  return !isKnown && rows.some(isOfUnknownEnd);
+  const isKnown = ({ answer }: Attempt): boolean => answer === 'done' || answer === 'not_done';
+  return hasAttempt(log, step, 'EXECUTE', isOfUnknownEnd) && !hasAttempt(log, step, 'EXECUTE', isKnown);
 }
 
 /** The step's undo is done, or there is none to be done. */
 export function isUndone(log: Log, step: number): boolean {
-  return attemptsOf(log, step, 'COMPENSATE').some(
-    ({ status }) => status === 'SUCCESS' || status === 'SKIPPED',
-  );
+  return hasAttempt(log, step, 'COMPENSATE', isSuccessOrSkip);
 }
 
 /** From the opening of its first attempt on; that its service is not configured opens nothing. */
 export function isPivotOpened(workflow: Workflow, log: Log): boolean {
-  const pivot = pivotOf(workflow);
-  return attemptsOf(log, pivot, 'EXECUTE').some(
+  return hasAttempt(
+    log,
+    pivotOf(workflow),
+    'EXECUTE',
     ({ answer }) => answer !== 'unserved' && answer !== 'not_done',
   );
 }

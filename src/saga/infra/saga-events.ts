@@ -10,7 +10,7 @@ import type { AddEvents, SagaEvent } from './settle-sagas.ts';
 export const eventsDestination = '_saga_events';
 
 /** Is the outbox's: adds orders in the caller's transaction; those of one key go out in the order of the list. */
-export type AddOrders = (
+type AddOrders = (
   tx: Queryable,
   orders: readonly Readonly<{ destination: string; id: string; request: unknown; orderingKey: string }>[],
 ) => Promise<void>;

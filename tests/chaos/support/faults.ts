@@ -13,6 +13,10 @@ import type { Sql } from '../../../src/platform/postgres/sql.ts';
  * And in the order of the way of an order to the outside: `order_claimed`, an attempt has begun and nothing is sent;
  * `order_answered`, the partner has answered and nothing is settled; `order_settled`, the outcome is stored and the
  * system has not seen the database's answer.
+ *
+ * And in the order of the way of a saga, once for each of its steps: `saga_claimed`, it is held and nothing is decided;
+ * `saga_settling`, the participant has answered and nothing is written; `saga_settled`, the answer and the opening of
+ * the next call are stored, the system has not seen the database's answer, and the next call is not sent.
  */
 export type FaultPoint =
   | 'fetched'
@@ -22,7 +26,10 @@ export type FaultPoint =
   | 'settled'
   | 'order_claimed'
   | 'order_answered'
-  | 'order_settled';
+  | 'order_settled'
+  | 'saga_claimed'
+  | 'saga_settling'
+  | 'saga_settled';
 
 /**
  * `kill` and `stop` are the real signals, sent by the process to itself. `refuse` lets the broker answer that it
@@ -131,7 +138,10 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
     async query<Row>(statement: Sql): Promise<readonly Row[]> {
       if (claimsWaitForSettle && isClaim(statement) && (claims += 1) > 1) await settled.promise;
       if (isOrderSettle(statement)) await reach('order_answered');
+      if (isSagaSettle(statement)) await reach('saga_settling');
       const rows = await db.query<Row>(statement);
+      if (isSagaClaim(statement) && rows.length > 0) await reach('saga_claimed');
+      if (isSagaSettle(statement)) await reach('saga_settled');
       if (isSettle(statement)) {
         settled.resolve();
         await reach('settled');
@@ -171,6 +181,11 @@ const isSettle = ({ text }: Sql): boolean =>
 const isOrderClaim = ({ text }: Sql): boolean => text.includes("SET status = 'sending', first_sent_at");
 const isOrderSettle = ({ text }: Sql): boolean =>
   text.includes('WITH settled AS') && text.includes('outbox.outbox_orders');
+
+const isSagaClaim = ({ text }: Sql): boolean =>
+  text.includes('claimed AS') && text.includes('saga.saga_states');
+const isSagaSettle = ({ text }: Sql): boolean =>
+  text.includes('WITH settled AS') && text.includes('saga.saga_states');
 
 function requestsIn(rows: readonly unknown[]): readonly string[] {
   return rows.map((row) => (row as { request: string }).request);

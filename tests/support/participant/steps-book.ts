@@ -75,7 +75,11 @@ export function openGuardedBook(path?: string): StepsBook {
       case 'do':
         return commit(call, { ...begun, phase: 'done', reply: replyTo(call) }, effectOf(call));
       case 'refuse':
-        return commit(call, { ...begun, phase: 'refused', reply: { status: 409, body: '{"no":true}' } }, null);
+        return commit(
+          call,
+          { ...begun, phase: 'refused', reply: { status: 409, body: '{"no":true}' } },
+          null,
+        );
       case 'begin':
         return commit(call, { ...begun, phase: 'working', reply: working }, null);
     }
