@@ -100,6 +100,8 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
 
   const connected = createBroker(config.kafka);
   const broker = connected === null ? null : (options.wrap?.broker?.(connected) ?? connected);
+  // The local one makes no topics by itself, and nobody else makes this one there.
+  if (config.kafka.local) await broker?.createTopic(config.saga.eventsTopic, 3);
   const replicaId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const worker: Worker = {
     db,

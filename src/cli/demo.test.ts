@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { loadConfig, type Config } from '../config.ts';
-import { openSummarizer, openTradingPartner } from './demo.ts';
+import { openFulfilment, openSummarizer, openTradingPartner } from './demo.ts';
 
 function configWith(env: NodeJS.ProcessEnv): Config {
   return loadConfig({ env: { KAFKA_LOCAL: 'true', ...env }, secretsDir: '/nonexistent' });
@@ -84,3 +84,24 @@ for (const [what, env] of Object.entries(notHere)) {
     assert.equal(await openSummarizer(configWith(env)), null);
   });
 }
+
+test('the demo services are described by services that the configuration takes', async (t) => {
+  const fulfilment = await openFulfilment(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
+  assert.ok(fulfilment);
+  t.after(() => fulfilment.close());
+  const { services, warnings } = configWith({ SERVICES: JSON.stringify(fulfilment.services) });
+  assert.deepEqual(
+    services.map(({ name, type }) => [name, type]),
+    [
+      ['inventory', 'http'],
+      ['payment', 'http'],
+      ['shipping', 'http'],
+    ],
+  );
+  assert.deepEqual(warnings, []);
+});
+
+test('there are no demo services beside services of your own', async () => {
+  const own = { SERVICES: '{"shop":{"type":"http","base_url":"http://127.0.0.1:9"}}' };
+  assert.equal(await openFulfilment(configWith(own)), null);
+});

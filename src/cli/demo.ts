@@ -22,6 +22,7 @@ export type DemoOptions = Readonly<{
 const shopModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
 const tradingModule = new URL('../../examples/trading-partner/trading-partner.ts', import.meta.url);
 const summarizerModule = new URL('../../examples/summarizer/summarizer.ts', import.meta.url);
+const fulfilmentModule = new URL('../../examples/fulfilment/fulfilment.ts', import.meta.url);
 
 type ShopModule = Readonly<{
   runOrdersPipeline(
@@ -62,6 +63,21 @@ export type Summarizer = Readonly<{
       seed: string;
       onDead: (jobId: string) => void;
       onLearned: () => void;
+    }>,
+  ): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+type FulfilmentModule = Readonly<{ openFulfilment(): Promise<Fulfilment> }>;
+
+export type Fulfilment = Readonly<{
+  services: Readonly<Record<string, unknown>>;
+  run(
+    options: Readonly<{
+      redriveUrl: string;
+      signal: AbortSignal;
+      seed: string;
+      onStuck: (sagaId: string) => void;
     }>,
   ): Promise<void>;
   close(): Promise<void>;
@@ -192,6 +208,41 @@ export function startNewsroom(summarizer: Summarizer, { system, print, cli }: De
           print(
             'The demo summariser can do long articles now: run the dead ones again, they go through.\n' +
               hintLine(['run them again', cli("jobs requeue --queue summarize --error 'timeout:'")]),
+          ),
+      }),
+    ),
+  };
+}
+
+/** The services that a workflow calls: also named by the configuration, and only for a database of our own. */
+export async function openFulfilment(config: Config): Promise<Fulfilment | null> {
+  const { database, services, roles } = config;
+  const isOurs = database.mode === 'embedded' && services.length === 0;
+  const isWhole = roles.includes('api') && roles.includes('workers');
+  if (!isOurs || !isWhole || !existsSync(fulfilmentModule)) return null;
+  const { openFulfilment: open } = (await import(fulfilmentModule.href)) as FulfilmentModule;
+  return open();
+}
+
+/** Sagas. */
+export function startFulfilment(fulfilment: Fulfilment, { system, print }: DemoOptions): Demo {
+  const sagas = `${system.url}/api/v1/sagas`;
+  return {
+    says: 'A demo warehouse is running; what one of its three services refuses, the others undo.',
+    toTry: [
+      ['its sagas, newest first', `curl ${sagas}`],
+      ['those that were undone', `curl '${sagas}?status=FAILED'`],
+      ['what needs a person', `curl '${sagas}?needs_person=true'`],
+    ],
+    stop: runInBackground(system, (signal) =>
+      fulfilment.run({
+        redriveUrl: system.url,
+        signal,
+        seed: randomUUID(),
+        onStuck: (sagaId) =>
+          print(
+            `Saga ${sagaId} needs a person: the demo payment service cannot pay the money back.\n` +
+              hintLine(['see what happened', `curl ${sagas}/${sagaId}`]),
           ),
       }),
     ),

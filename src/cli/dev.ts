@@ -4,14 +4,17 @@ import type { Config } from '../config.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
 import {
   hintLine,
+  openFulfilment,
   openSummarizer,
   openTradingPartner,
+  startFulfilment,
   startNewsroom,
   startShop,
   startTrading,
   withoutDemo,
   type Demo,
   type DemoOptions,
+  type Fulfilment,
   type Summarizer,
   type TradingPartner,
 } from './demo.ts';
@@ -57,16 +60,24 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
     await runUntilSignal(system, { stopAsked, beforeStop });
   } finally {
     // After the system: what was under way when it stopped has got its answer.
-    await Promise.all([others.partner?.close(), others.summarizer?.close()]);
+    await Promise.all([others.partner?.close(), others.summarizer?.close(), others.fulfilment?.close()]);
   }
 }
 
 /** Who is on the other side of what the demo does; null where a demo does not run. */
-type Others = Readonly<{ partner: TradingPartner | null; summarizer: Summarizer | null }>;
+type Others = Readonly<{
+  partner: TradingPartner | null;
+  summarizer: Summarizer | null;
+  fulfilment: Fulfilment | null;
+}>;
 
 async function openOthers({ demo }: DevArgs, config: Config): Promise<Others> {
-  if (!demo) return { partner: null, summarizer: null };
-  return { partner: await openTradingPartner(config), summarizer: await openSummarizer(config) };
+  if (!demo) return { partner: null, summarizer: null, fulfilment: null };
+  return {
+    partner: await openTradingPartner(config),
+    summarizer: await openSummarizer(config),
+    fulfilment: await openFulfilment(config),
+  };
 }
 
 async function start(
@@ -99,6 +110,7 @@ function devConfig(args: DevArgs, { env }: Terminal, others?: Others): Config {
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
     ...(others?.partner == null ? {} : { OUTBOX_DESTINATIONS: JSON.stringify(others.partner.destinations) }),
     ...(others?.summarizer == null ? {} : { JOBS_QUEUES: JSON.stringify(others.summarizer.queues) }),
+    ...(others?.fulfilment == null ? {} : { SERVICES: JSON.stringify(others.fulfilment.services) }),
   };
   return configFrom(args, defaults, given);
 }
@@ -106,7 +118,7 @@ function devConfig(args: DevArgs, { env }: Terminal, others?: Others): Config {
 async function startDemos(
   options: DemoOptions,
   { demo }: DevArgs,
-  { partner, summarizer }: Others,
+  { partner, summarizer, fulfilment }: Others,
 ): Promise<readonly Demo[]> {
   if (!demo) return [withoutDemo('No demo traffic.', options)];
   const { broker } = options.system;
@@ -114,6 +126,7 @@ async function startDemos(
     await startShop(options),
     ...(partner === null || broker === null ? [] : [startTrading(partner, broker, options)]),
     ...(summarizer === null ? [] : [startNewsroom(summarizer, options)]),
+    ...(fulfilment === null ? [] : [startFulfilment(fulfilment, options)]),
   ];
 }
 
@@ -155,6 +168,8 @@ type LogLine = Readonly<{
   order_id?: string;
   queue?: string;
   job_id?: string;
+  workflow?: string;
+  saga_id?: string;
   error?: string;
   err?: Readonly<{ message?: string }>;
 }>;
@@ -166,7 +181,8 @@ function sentenceOf(line: string): string {
 }
 
 function itemOf(line: Omit<LogLine, 'level'>): string | undefined {
-  const { destination, order_id: order, queue, job_id: job } = line;
+  const { destination, order_id: order, queue, job_id: job, workflow, saga_id: saga } = line;
   if (order !== undefined) return `order ${order} to ${destination}`;
+  if (saga !== undefined) return `saga ${saga} of ${workflow}`;
   return job === undefined ? (destination ?? queue) : `job ${job} of ${queue}`;
 }

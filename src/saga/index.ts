@@ -113,14 +113,16 @@ export function createSaga(deps: SagaDeps): Saga {
     { mostHeld: 2 * options.maxConcurrent, leaseMs: options.leaseSecs * 1000, pollMs },
   );
 
-  const acting = createActing({ db, log, services, addEvents: deps.addEvents });
+  const acting = createActing({
+    db,
+    log,
+    services,
+    addEvents: deps.addEvents,
+    onSettled: counts.settled,
+  });
 
   return {
-    addRoutes: (app) =>
-      addSagaSliceRoutes(app, {
-        ...acting,
-        services: new Map(options.services.map((service) => [service.name, service])),
-      }),
+    addRoutes: (app) => addSagaSliceRoutes(app, { ...acting, services: known }),
     workflowFiles,
     engine: {
       ...engine,

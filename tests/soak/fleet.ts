@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { sleep } from '../../src/kernel/clock.ts';
-import type { Fault, FaultPlan } from '../chaos/support/faults.ts';
+import type { Fault, FaultPlan, FaultPoint } from '../chaos/support/faults.ts';
 import { startReplica, type Replica } from '../chaos/support/start-replica.ts';
 import type { Chance } from './chance.ts';
 import type { Tally } from './tally.ts';
@@ -20,6 +20,8 @@ export type Fleet = Readonly<{
 export type FleetOptions = Readonly<{
   size: number;
   env: Readonly<Record<string, string>>;
+  /** Where a replica may die, or lose its connection to the database. */
+  points?: readonly FaultPoint[];
   chance: Chance;
   tally: Tally;
 }>;
@@ -28,7 +30,15 @@ type Slot = { replica: Replica | null; isCalm: boolean };
 
 const lookEveryMs = 50;
 
-export async function startFleet({ size, env, chance, tally }: FleetOptions): Promise<Fleet> {
+const orderPoints = ['order_claimed', 'order_answered', 'order_settled'] as const;
+
+export async function startFleet({
+  size,
+  env,
+  points = orderPoints,
+  chance,
+  tally,
+}: FleetOptions): Promise<Fleet> {
   const stopping = new AbortController();
   const slots: Slot[] = Array.from({ length: size }, () => ({ replica: null, isCalm: false }));
   const killed = new Set<number>();
@@ -39,7 +49,7 @@ export async function startFleet({ size, env, chance, tally }: FleetOptions): Pr
     while (!stopping.signal.aborted) {
       const wasCalm = isCalm;
       try {
-        slot.replica = await startReplica(env, wasCalm ? undefined : drawPlan(chance));
+        slot.replica = await startReplica(env, wasCalm ? undefined : drawPlan(chance, points));
         slot.isCalm = wasCalm;
         return;
       } catch {
@@ -54,7 +64,7 @@ export async function startFleet({ size, env, chance, tally }: FleetOptions): Pr
       const { replica } = slot;
       if (replica === null) await fill(slot);
       else if (!(await isThere(replica.pid))) {
-        if (!killed.has(replica.pid)) tally.count('replica: killed between two steps of a delivery');
+        if (!killed.has(replica.pid)) tally.count('replica: killed between two steps of its work');
         noteLog(replica, tally);
         slot.replica = null;
         await sleep(chance.between(0, 1500), stopping.signal);
@@ -110,9 +120,9 @@ export async function startFleet({ size, env, chance, tally }: FleetOptions): Pr
 }
 
 /** Each point at which a process may die or lose its connection, now and then. */
-function drawPlan(chance: Chance): FaultPlan {
+function drawPlan(chance: Chance, points: readonly FaultPoint[]): FaultPlan {
   const faults: Fault[] = [];
-  for (const at of ['order_claimed', 'order_answered', 'order_settled'] as const) {
+  for (const at of points) {
     if (chance.is(0.25)) faults.push({ at, act: 'kill', nth: chance.between(5, 200) });
     for (let i = 0; i < 3; i += 1)
       if (chance.is(0.5)) faults.push({ at, act: 'lose_answer', nth: chance.between(1, 300) });
@@ -135,6 +145,7 @@ function noteLog(replica: Replica, tally: Tally): void {
     const said = messageIn(line);
     if (said.msg.startsWith('stale writes')) tally.count('stale writes', said.count);
     if (said.msg.startsWith('attempts of lost')) tally.count('attempts ended by the reaper', said.count);
+    if (said.msg.startsWith('sagas of lost')) tally.count('sagas let go by the reaper', said.count);
     if (said.msg.startsWith('settling is tried')) tally.count('settles repeated');
   }
 }

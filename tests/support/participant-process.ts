@@ -11,36 +11,40 @@ const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
     script: { type: 'string', default: '{}' },
-    'book-file': { type: 'string' },
+    database: { type: 'string', default: '' },
   },
 });
-const { 'book-file': bookFile } = values;
 const participant = await serveParticipant({
+  databaseUrl: values.database,
   port: Number(values.port),
   script: JSON.parse(values.script) as ParticipantScript,
-  ...(bookFile === undefined ? {} : { bookFile }),
 });
 
 process.once('disconnect', () => process.exit(0));
 process.on('message', ({ id, ...command }: ParticipantCommand & Readonly<{ id: number }>) => {
-  process.send?.({ id, ...obey(command) } satisfies ParticipantReply & Readonly<{ id: number }>);
+  void obey(command).then(
+    (reply) => process.send?.({ id, ...reply }),
+    (error: unknown) => process.send?.({ id, error: String(error) }),
+  );
 });
 process.stdout.write(`${JSON.stringify({ port: participant.port })}\n`);
 
-function obey(command: ParticipantCommand): ParticipantReply {
+async function obey(command: ParticipantCommand): Promise<ParticipantReply> {
   switch (command.command) {
     case 'set_script':
       participant.setScript(command.script);
       return {};
     case 'release':
-      participant.release();
+      participant.release(command.tag);
       return {};
     case 'effects':
-      return { guarded: participant.guarded.effects(), bare: participant.bare.effects() };
+      return { effects: await participant.guarded.effects() };
     case 'arrivals':
       return { arrivals: participant.arrivals() };
     case 'deliver_again':
-      for (const call of participant.arrivals()) participant.guarded.arrive(call, 'do');
+      for (const call of participant.arrivals())
+        if (call.isGuarded && !command.except.includes(call.tag))
+          await participant.guarded.arrive(call, { do: 'do' });
       return {};
   }
 }

@@ -12,7 +12,11 @@ export type ApiSession = Readonly<{
   now: Date;
 }>;
 
-export function openApiSession(terminal: Terminal, args: ApiArgs, slice: 'outbox' | 'jobs'): ApiSession {
+export function openApiSession(
+  terminal: Terminal,
+  args: ApiArgs,
+  slice: 'outbox' | 'jobs' | 'sagas' | 'workflows',
+): ApiSession {
   const { call } = apiClientFor(terminal, args, ['api', 'v1', slice]);
   const print = createPrinter(terminal);
   return {

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isUuid } from '../../kernel/uuid.ts';
-import { MAX_NAME_LENGTH } from './schemas.ts';
 import { invalidInput } from './invalid-input.ts';
 
 /** What several routes are told in one form. Checked here, so that a wrong text never reaches the database. */
@@ -8,18 +7,6 @@ import { invalidInput } from './invalid-input.ts';
 export function readSagaId(text: string): string {
   if (!isUuid(text)) throw invalidInput('saga_id', 'format', 'must be a UUID');
   return text.toLowerCase();
-}
-
-/** As PostgreSQL counts; a schema counts what a reader sees as one character, and that may be many. */
-export function readShortText(field: string, text: string): string {
-  if (text.length > MAX_NAME_LENGTH && Array.from(text).length > MAX_NAME_LENGTH)
-    throw invalidInput(field, 'max_length', `must not be longer than ${MAX_NAME_LENGTH} characters`);
-  return text;
-}
-
-/** Null where the field was not sent. */
-export function readOptionalText(field: string, text: string | undefined): string | null {
-  return text === undefined ? null : readShortText(field, text);
 }
 
 const key = /^[!-~]{1,255}$/;

@@ -7,7 +7,7 @@ import type { SagaFilter, SagaReader } from '../usecase/reading-ports.ts';
 import { startSaga, type StartDeps } from '../usecase/start-saga.ts';
 import { invalidInput } from './invalid-input.ts';
 import { presentSaga, presentToldSaga } from './present-saga.ts';
-import { readIdempotencyKey, readOptionalText, readSagaId, readShortText } from './read-request.ts';
+import { readIdempotencyKey, readSagaId } from './read-request.ts';
 import * as schemas from './schemas.ts';
 
 export type SagaRouteDeps = StartDeps & Readonly<{ reader: SagaReader }>;
@@ -67,11 +67,11 @@ function addStartRoute(app: HttpApp, deps: StartDeps): void {
     async (request, reply) => {
       const { body } = request;
       const { sagaId, isReplayed } = await startSaga(deps, {
-        workflowName: readShortText('workflow_name', body.workflow_name),
+        workflowName: body.workflow_name,
         // Its numbers were found to be what a double is, so nothing is lost by writing them anew.
         payloadText: body.payload === undefined ? null : JSON.stringify(body.payload),
-        correlationId: readOptionalText('correlation_id', body.correlation_id),
-        initiatedBy: readOptionalText('initiated_by', body.initiated_by),
+        correlationId: body.correlation_id ?? null,
+        initiatedBy: body.initiated_by ?? null,
         key: readIdempotencyKey(request.headers),
         trace: traceparentOf(request),
       });

@@ -4,8 +4,8 @@ import { statuses } from '../domain/saga-state.ts';
 
 /** What the routes take and answer; the API's description is made from these. */
 
-/** Of the columns for names; in characters as PostgreSQL counts them. */
-export const MAX_NAME_LENGTH = 255;
+/** Of the columns for names. A schema counts code points, and so does PostgreSQL. */
+const MAX_NAME_LENGTH = 255;
 const MAX_REASON_LENGTH = 1000;
 
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

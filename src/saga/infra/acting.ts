@@ -1,5 +1,4 @@
 import { sleep } from '../../kernel/clock.ts';
-import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { AbortDeps } from '../usecase/abort-saga.ts';
 import type { ActDeps } from '../usecase/act-on-step.ts';
@@ -7,18 +6,13 @@ import type { SagaReader } from '../usecase/reading-ports.ts';
 import type { RegisterDeps } from '../usecase/register-workflow.ts';
 import type { StartDeps } from '../usecase/start-saga.ts';
 import type { Services } from './open-services.ts';
-import { createPostgresSagaActions } from './postgres-saga-actions.ts';
+import { createPostgresSagaActions, type SagaActionDeps } from './postgres-saga-actions.ts';
 import { createPostgresSagaReader } from './postgres-saga-reader.ts';
 import { createPostgresStarts } from './postgres-start.ts';
 import { createPostgresWorkflows } from './postgres-workflows.ts';
-import type { AddEvents } from './settle-sagas.ts';
 
-export type ActingDeps = Readonly<{
-  db: Database;
-  log: Logger;
-  services: Pick<Services, 'of'>;
-  addEvents: AddEvents | null;
-}>;
+export type ActingDeps = Pick<SagaActionDeps, 'db' | 'addEvents' | 'onSettled'> &
+  Readonly<{ log: Logger; services: Pick<Services, 'of'> }>;
 
 /** What the routes work with. */
 export type Acting = RegisterDeps & StartDeps & AbortDeps & ActDeps & Readonly<{ reader: SagaReader }>;
@@ -26,8 +20,8 @@ export type Acting = RegisterDeps & StartDeps & AbortDeps & ActDeps & Readonly<{
 /** A service that takes longer to describe itself is as good as away. */
 const methodsWithinMs = 3000;
 
-export function createActing({ db, log, services, addEvents }: ActingDeps): Acting {
-  const actions = createPostgresSagaActions({ db, serviceOf: services.of, addEvents });
+export function createActing({ db, log, services, addEvents, onSettled }: ActingDeps): Acting {
+  const actions = createPostgresSagaActions({ db, serviceOf: services.of, addEvents, onSettled });
   return {
     workflows: createPostgresWorkflows(db),
     methodsOf: (service) => methodsOf(services, service),

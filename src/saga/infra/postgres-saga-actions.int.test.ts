@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openSagaScene, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
+import { openSagaScene, refused, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { requestAbort } from '../domain/request-abort.ts';
 import { isTerminal, statuses, type SagaState } from '../domain/saga-state.ts';
 import { createPostgresSagaActions } from './postgres-saga-actions.ts';
 import { sagaColumns, stateOf, type SagaRow } from './saga-rows.ts';
+import type { SagaEvent } from './settle-sagas.ts';
 
 let at: SagaScene;
 before(async () => void (at = await openSagaScene()));
@@ -13,8 +14,15 @@ after(() => at.drop());
 
 const by = { actor: 'ann', reason: 'a mistake' };
 
+const events: SagaEvent[] = [];
+const settled: string[] = [];
 const actionsOf = () =>
-  createPostgresSagaActions({ db: at.db, serviceOf: () => ({ isIdempotent: true }), addEvents: null });
+  createPostgresSagaActions({
+    db: at.db,
+    serviceOf: () => ({ isIdempotent: true }),
+    addEvents: async (_tx, told) => void events.push(...told),
+    onSettled: (before, { state }) => void settled.push(`${before.state.status} -> ${state.status}`),
+  });
 
 let workflows = 0;
 const newSaga = (): Promise<string> => {
@@ -111,4 +119,33 @@ test('what people say is stored as it can be stored', async () => {
   const { abort_reason } = await readRow(id);
   assert.match(abort_reason ?? '', /^a\ufffdb\ufffdx+$/);
   assert.ok(Buffer.byteLength(abort_reason ?? '') <= 1000);
+});
+
+test('what a person does to a step is told with it, under a new epoch, and leaves no lease', async (t) => {
+  const engine = at.newEngine(({ stepName, call }) =>
+    stepName === 'charge' || call.op === 'COMPENSATE' ? refused() : undefined,
+  );
+  const steps = [stepOf('reserve'), stepOf('charge')];
+  const id = await at.start({ name: 'told', deadlineMs: null, steps });
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  await at.until(id, ({ needs_person }) => needs_person);
+  const before = await readRow(id);
+  const resolve = { kind: 'resolve', stepName: 'reserve', by } as const;
+  const early = await actionsOf().act(id, resolve);
+  assert.ok(early.outcome === 'refused' && early.retryAfterMs !== undefined && early.retryAfterMs > 0);
+  assert.deepEqual(await readRow(id), before);
+  assert.deepEqual([events, settled], [[], []]);
+
+  await at.db.query(sql`
+    UPDATE saga.saga_step_logs SET started_at = started_at - interval '1 hour' WHERE saga_id = ${id}`);
+  assert.deepEqual(await actionsOf().act(id, resolve), { outcome: 'done', status: 'FAILED' });
+  const after = await readRow(id);
+  assert.ok(after.lease_epoch > before.lease_epoch);
+  assert.deepEqual([after.lease_owner, after.lease_until, after.wake_at], [null, null, null]);
+  assert.deepEqual(
+    events.map(({ sagaId, type }) => [sagaId, type]),
+    [[id, 'SAGA_FAILED']],
+  );
+  assert.deepEqual(settled, ['COMPENSATING -> FAILED']);
 });

@@ -3,7 +3,7 @@ import { cleanText } from '../../kernel/text.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/postgres/wake.ts';
-import type { Circumstances } from '../domain/decide.ts';
+import type { Circumstances, Settlement } from '../domain/decide.ts';
 import { decidePerson, type PersonAct, type PersonRefusal } from '../domain/decide-person.ts';
 import { requestAbort } from '../domain/request-abort.ts';
 import { withKnown, type Person, type Status } from '../domain/saga-state.ts';
@@ -11,6 +11,7 @@ import { fromStored } from '../domain/workflow-hash.ts';
 import type { Workflow } from '../domain/workflow.ts';
 import type { AbortDeps, AbortResult, AbortWish } from '../usecase/abort-saga.ts';
 import type { ActDeps, StepAct, StepActResult } from '../usecase/act-on-step.ts';
+import type { HeldSaga } from '../usecase/ports.ts';
 import { logColumns, sagaChannel, sagaColumns, stateOf, type LogRow, type SagaRow } from './saga-rows.ts';
 import { isDeadlineNews, settleSagas, type AddEvents } from './settle-sagas.ts';
 
@@ -19,7 +20,11 @@ export type SagaActionDeps = Readonly<{
   serviceOf: Circumstances['serviceOf'];
   /** Null where nobody listens to events. */
   addEvents: AddEvents | null;
+  /** Called when what a person did to a step is committed. */
+  onSettled: (before: KnownSaga, after: Settlement) => void;
 }>;
+
+type KnownSaga = Pick<HeldSaga, 'id' | 'workflow' | 'state'>;
 
 const maxReasonBytes = 1000;
 const noDefinition = 'the saga was begun by another system: what it does is not known here';
@@ -28,7 +33,12 @@ export function createPostgresSagaActions(deps: SagaActionDeps): AbortDeps['abor
   const { db } = deps;
   return {
     request: (sagaId, wish) => db.transaction((tx) => requestIn(tx, sagaId, cleaned(wish))),
-    act: (sagaId, act) => db.transaction((tx) => actIn(deps, tx, sagaId, cleaned(act))),
+    async act(sagaId, act) {
+      const acted = await db.transaction((tx) => actIn(deps, tx, sagaId, cleaned(act)));
+      if (acted.outcome !== 'settled') return acted;
+      deps.onSettled(acted.before, acted.after);
+      return { outcome: 'done', status: acted.after.state.status };
+    },
   };
 }
 
@@ -94,12 +104,11 @@ async function archivedStatus(tx: Queryable, sagaId: string): Promise<Status | n
   return row?.status ?? null;
 }
 
-async function actIn(
-  deps: SagaActionDeps,
-  tx: Queryable,
-  sagaId: string,
-  act: StepAct,
-): Promise<StepActResult> {
+type Acted =
+  | Exclude<StepActResult, Readonly<{ outcome: 'done' }>>
+  | Readonly<{ outcome: 'settled'; before: KnownSaga; after: Settlement }>;
+
+async function actIn(deps: SagaActionDeps, tx: Queryable, sagaId: string, act: StepAct): Promise<Acted> {
   const found = await lockSaga(tx, sagaId);
   if (found === null) {
     const ended = await archivedStatus(tx, sagaId);
@@ -146,12 +155,13 @@ async function settleAct(
   tx: Queryable,
   { found, workflow, log }: LockedSaga,
   { asked, now, isOver }: Readonly<{ asked: PersonAct; now: number; isOver: boolean }>,
-): Promise<StepActResult | null> {
+): Promise<Acted | null> {
   const { id } = found;
   const read = stateOf(found, log);
   const known = { abort: read.abort, isDeadlineOver: isOver };
   const around = { now, random: Math.random, serviceOf };
-  const decided = decidePerson(workflow, withKnown(read, known), asked, around);
+  const before = { id, workflow, state: withKnown(read, known) };
+  const decided = decidePerson(workflow, before.state, asked, around);
   if (decided.outcome === 'refused') return decided;
   const { state, changed, added, events } = decided;
   const lease = { owner: person, epoch: await takeOver(tx, id), endsAtMs: 0 };
@@ -163,7 +173,7 @@ async function settleAct(
   );
   if (!settled.has(id)) return null;
   if (state.wakeAt !== null) await notify(tx, sagaChannel);
-  return { outcome: 'done', status: state.status };
+  return { outcome: 'settled', before, after: decided };
 }
 
 /** Nobody sees this owner: the settle that follows in the same transaction lets the saga go. */

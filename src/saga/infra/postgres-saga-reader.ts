@@ -1,7 +1,15 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Compensation, Op, Status } from '../domain/saga-state.ts';
-import type { Count, Keyset, LoggedStep, Saga, SagaFilter, SagaReader } from '../usecase/reading-ports.ts';
+import type {
+  Count,
+  Keyset,
+  ListWindow,
+  LoggedStep,
+  Saga,
+  SagaFilter,
+  SagaReader,
+} from '../usecase/reading-ports.ts';
 
 /** Beyond this a total is an estimate: counting on would cost more than the answer is worth. */
 const exactCountLimit = 10_000;
@@ -21,21 +29,31 @@ export function createPostgresSagaReader(db: Database): SagaReader {
         return row === undefined ? null : { saga: sagaOf(row), steps: await selectSteps(tx, sagaId) };
       }),
 
-    async list(filter, { limit, offset, after }) {
+    async list(filter, window) {
+      const count = await countMatching(db, filter);
+      // Beyond the end there is nothing to skip to; an estimate does not know where the end is.
+      if (window.offset > 0 && !count.isEstimate && window.offset >= count.total) return { sagas: [], count };
       const rows = await db.query<SagaRow>(sql`
-        WITH page AS MATERIALIZED (
-          SELECT t.id FROM saga.saga_states t
-          WHERE ${conditions(filter)} AND ${isAfter(after)}
-          ORDER BY t.created_at DESC, t.id DESC
-          LIMIT ${limit} OFFSET ${offset}
-        )
+        WITH page AS MATERIALIZED (${pageOf(filter, window, !count.isEstimate)})
         SELECT ${columns}, ${listedPayload} FROM page JOIN saga.saga_states t ON t.id = page.id
         ORDER BY t.created_at DESC, t.id DESC`);
-      return rows.map(sagaOf);
+      return { sagas: rows.map(sagaOf), count };
     },
-
-    count: (filter) => countMatching(db, filter),
   };
+}
+
+/**
+ * Where few sagas match, all of them are found by what they match, and sorted. By the time of their creation they
+ * might lie behind a million others that do not match, and the planner, which takes them to lie anywhere, would look
+ * at each of those.
+ */
+function pageOf(filter: SagaFilter, { limit, offset, after }: ListWindow, areFew: boolean): Sql {
+  const all = sql`SELECT t.id, t.created_at FROM saga.saga_states t WHERE ${conditions(filter)}`;
+  const inOrder = sql`ORDER BY t.created_at DESC, t.id DESC LIMIT ${limit} OFFSET ${offset}`;
+  if (!areFew) return sql`${all} AND ${isAfter(after)} ${inOrder}`;
+  return sql`
+    WITH few AS MATERIALIZED (${all})
+    SELECT t.id FROM few t WHERE ${isAfter(after)} ${inOrder}`;
 }
 
 function conditions({ workflowName, status, correlationId, needsPerson }: SagaFilter): Sql {

@@ -105,6 +105,7 @@ function heldSaga(
     startedAt: row.created_at.getTime(),
     trace: row.trace,
     state: stateOf(row, log),
+    wasLost: row.lease_lost,
     lease,
   };
 }

@@ -137,6 +137,28 @@ test('whoever loses its lease settles nothing, and the next one finds what may h
   await at.until(id, () => paused.stale() === 1 || paused.held() === 0);
 });
 
+test('a worker that is lost while it polls costs the attempt: nothing polls for ever', async (t) => {
+  const polled = Promise.withResolvers<void>();
+  let calls = 0;
+  const paused = at.newEngine(async () => {
+    calls += 1;
+    if (calls === 1) return { class: 'working' };
+    polled.resolve();
+    return new Promise(() => {});
+  });
+  const id = await at.start(workflowOf([stepOf('reserve')]));
+  await paused.start();
+  await polled.promise;
+  await at.db.query(sql`UPDATE saga.saga_states SET lease_until = now() WHERE id = ${id}`);
+  assert.equal(await at.store().reap(), 1);
+  void paused.stop(AbortSignal.timeout(100));
+  const rescuer = at.newEngine();
+  await rescuer.start();
+  t.after(() => rescuer.stop(AbortSignal.timeout(500)));
+  await at.ends(id, 'COMPLETED');
+  assert.deepEqual(await logOf(id), ['EXECUTE reserve 1 TIMEOUT unknown', 'EXECUTE reserve 2 SUCCESS done']);
+});
+
 test('an undo that is refused waits for a person, and says where', async (t) => {
   const engine = at.newEngine(({ stepName, call }) => {
     if (stepName === 'ship') return refused();

@@ -44,6 +44,7 @@ export type SagaRow = Readonly<{
   stuck_op: Op | null;
   stuck_reason: string | null;
   trace: string | null;
+  lease_lost: boolean;
 }> &
   AbortRow;
 
@@ -57,7 +58,7 @@ export type AbortRow = Readonly<{
 export const sagaColumns: Sql = sql`
   t.id, t.workflow_name, t.definition_hash, t.current_step, t.status, t.payload, t.error_message, t.step_outputs,
   t.created_at, t.wake_at, t.deadline_at, t.deadline_over, t.polls, t.failed_polls, t.pivot_opened, t.compensation,
-  t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at`;
+  t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.lease_lost, t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at`;
 
 export type LogRow = Readonly<{
   saga_id: string;

@@ -37,7 +37,7 @@ const noSlotPauseMs = 1000;
  */
 export async function driveSaga(deps: DriveDeps, claimed: HeldSaga): Promise<void> {
   let saga = claimed;
-  let event: EngineEvent = { kind: 'claimed' };
+  let event: EngineEvent = { kind: claimed.wasLost ? 'worker_lost' : 'claimed' };
   for (;;) {
     const moved = await move(deps, saga, event);
     if (moved === null) return;

@@ -8,18 +8,14 @@ export type SagaPage = Readonly<{ sagas: readonly Saga[]; count: Count; hasNext:
 
 /** One page, newest first, with the total. One row more than the page tells whether there is a next one. */
 export async function listSagas(
-  reader: Pick<SagaReader, 'list' | 'count'>,
+  reader: Pick<SagaReader, 'list'>,
   filter: SagaFilter,
   page: ListPage,
 ): Promise<SagaPage> {
-  const count = await reader.count(filter);
-  const offset = page.by === 'number' ? page.offset : 0;
-  // Beyond the end there is nothing to skip to; an estimate does not know where the end is.
-  if (offset > 0 && !count.isEstimate && offset >= count.total) return { sagas: [], count, hasNext: false };
-  const rows = await reader.list(filter, {
+  const { sagas, count } = await reader.list(filter, {
     limit: page.pageSize + 1,
-    offset,
+    offset: page.by === 'number' ? page.offset : 0,
     after: page.by === 'keyset' ? page.after : null,
   });
-  return { sagas: rows.slice(0, page.pageSize), count, hasNext: rows.length > page.pageSize };
+  return { sagas: sagas.slice(0, page.pageSize), count, hasNext: sagas.length > page.pageSize };
 }

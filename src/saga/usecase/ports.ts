@@ -15,6 +15,8 @@ export type HeldSaga = Readonly<{
   startedAt: number;
   trace: string | null;
   state: SagaState;
+  /** Whoever had it before was not heard of any more. */
+  wasLost: boolean;
   lease: Lease;
 }>;
 

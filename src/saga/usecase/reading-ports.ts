@@ -64,7 +64,6 @@ export type Count = Readonly<{ total: number; isEstimate: boolean }>;
 export type SagaReader = Readonly<{
   /** Archived or not; its steps in their order, each with its attempts as they were started. */
   find(sagaId: string): Promise<ToldSaga | null>;
-  /** Newest first, without those that are archived. */
-  list(filter: SagaFilter, window: ListWindow): Promise<readonly Saga[]>;
-  count(filter: SagaFilter): Promise<Count>;
+  /** Newest first, without those that are archived; and how many there are in all. */
+  list(filter: SagaFilter, window: ListWindow): Promise<Readonly<{ sagas: readonly Saga[]; count: Count }>>;
 }>;

@@ -26,9 +26,9 @@ import {
 export type SagaAccount = Readonly<{
   /** Every saga that was begun; no other one may be there. */
   begun: readonly string[];
-  /** What guarded participants have committed, in its order. */
+  /** What guarded participants have committed; of one step in its order. */
   effects: readonly StepEffect[];
-  /** The services that keep the rules of the guard. */
+  /** The services that have the saga guard. */
   guarded: readonly string[];
 }>;
 

@@ -68,7 +68,7 @@ const toldBreaches = 20;
 
 export const sagaEnv = { KAFKA_ENABLED: 'false', SAGA_LEASE_SECS: '3' } as const;
 
-/** `shop` keeps the rules of the guard, `careless` does not, and `gone` is a service that nobody answers for. */
+/** `shop` has the saga guard, `careless` does not, and `gone` is a service that nobody answers for. */
 export function servicesOf({ guardedUrl, bareUrl }: SpawnedParticipant): Readonly<Record<string, string>> {
   const http = { type: 'http', max_in_flight: 60 } as const;
   return {
@@ -85,7 +85,7 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
   const own = database === undefined ? await createTestDatabase() : null;
   const { url, db } = database ?? own ?? assert.fail();
   await keepSagaHistory(db);
-  const participant = await spawnParticipant({ script });
+  const participant = await spawnParticipant({ databaseUrl: url, script });
   const sceneEnv = { ...sagaEnv, DATABASE_URL: url, ...servicesOf(participant), ...env };
   const actions = createPostgresSagaActions({
     db,

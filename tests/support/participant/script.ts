@@ -30,9 +30,8 @@ export type ParticipantCall = Readonly<{
   step: string;
   op: Op;
   attempt: number;
-  epoch: number;
-  /** The last moment at which it may begin. */
-  deadline: number;
+  headers: Readonly<Record<string, string>>;
+  isGuarded: boolean;
   /** From the request's body: by it a test tells its sagas apart. */
   tag: string;
   body: string;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   actFor,
   isDeliveredAgain,
@@ -10,59 +11,85 @@ import {
   type ParticipantCall,
   type ParticipantScript,
 } from './script.ts';
-import { openBareBook, openGuardedBook, type StepReply, type StepsBook } from './steps-book.ts';
+import { openGuardedBook } from './guarded-book.ts';
+import { openBareBook, type StepReply, type StepsBook } from './steps-book.ts';
 
 /**
- * A service that takes part in sagas, real HTTP with a script of how it misbehaves. Below `/guarded` it keeps the rules
- * of the guard, below `/bare` every call that gets through happens.
+ * A service that takes part in sagas, real HTTP with a script of how it misbehaves. Below `/guarded` it has the saga
+ * guard, below `/bare` every call that gets through happens.
  */
 export type Participant = Readonly<{
   port: number;
   setScript(script: ParticipantScript): void;
-  /** Lets the calls that are held go on, and every later one. */
-  release(): void;
+  /** Lets the held calls of a tag go on, and every later one. */
+  release(tag: string): void;
   arrivals(): readonly ParticipantCall[];
   guarded: StepsBook;
   bare: StepsBook;
 }>;
 
-export type ParticipantOptions = Readonly<{ port?: number; script?: ParticipantScript; bookFile?: string }>;
+export type ParticipantOptions = Readonly<{
+  /** Where it keeps its own tables; what it has done outlives it. */
+  databaseUrl: string;
+  port?: number;
+  script?: ParticipantScript;
+}>;
 
-export async function serveParticipant({ port = 0, script = {}, bookFile }: ParticipantOptions) {
-  const books = { guarded: openGuardedBook(bookFile), bare: openBareBook() };
+export async function serveParticipant(options: ParticipantOptions): Promise<Participant> {
+  const { databaseUrl, port = 0, script = {} } = options;
+  const books = { guarded: await openGuardedBook(databaseUrl), bare: openBareBook() };
   const arrivals: ParticipantCall[] = [];
   const counts = new Map<string, number>();
-  const released = Promise.withResolvers<void>();
+  const gates = new Map<string, PromiseWithResolvers<void>>();
   let current = script;
 
+  const gateOf = (tag: string): PromiseWithResolvers<void> => {
+    const gate = gates.get(tag) ?? Promise.withResolvers<void>();
+    gates.set(tag, gate);
+    return gate;
+  };
+
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const call = callOf(request.headers, await text(request));
-    const book = request.url?.startsWith('/bare') === true ? books.bare : books.guarded;
+    const call = callOf(request, await text(request));
     if (call === null) return send(response, { status: 400, body: '{"error":"saga headers are missing"}' });
+    const book = call.isGuarded ? books.guarded : books.bare;
     const name = `${call.sagaId} ${call.step} ${call.op}`;
     const arrival = (counts.get(name) ?? 0) + 1;
     counts.set(name, arrival);
     arrivals.push(call);
     const { again } = current;
     if (again !== undefined && isDeliveredAgain(current, call, arrival))
-      setTimeout(() => book.arrive(call, 'do'), again.afterMs);
-    perform(actFor(current, call, arrival), { call, book, response, released: released.promise });
+      setTimeout(() => void book.arrive(call, { do: 'do' }).catch(() => {}), again.afterMs);
+    await perform(actFor(current, call, arrival), {
+      call,
+      book,
+      response,
+      released: gateOf(call.tag).promise,
+    });
   };
 
-  const server = createServer((request, response) => void receive(request, response).catch(() => {}));
+  const server = createServer(
+    (request, response) =>
+      // Its database may be away.
+      void receive(request, response).catch(() =>
+        send(response, { status: 500, body: '{"error":"failed"}' }),
+      ),
+  );
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     ...books,
     port: (server.address() as AddressInfo).port,
     setScript: (next) => void (current = next),
-    release: released.resolve,
+    release: (tag) => gateOf(tag).resolve(),
     arrivals: () => arrivals,
-  } satisfies Participant;
+  };
 }
 
+const sagaHeaders = ['saga-id', 'saga-step', 'saga-op', 'saga-attempt', 'saga-started-at', 'saga-deadline'];
+
 /** Null where it is no call of a saga. */
-function callOf(headers: IncomingHttpHeaders, body: string): ParticipantCall | null {
+function callOf({ headers, url = '' }: IncomingMessage, body: string): ParticipantCall | null {
   const read = (name: string): string => String(headers[name] ?? '');
   const [sagaId, step, op] = [read('saga-id'), read('saga-step'), read('saga-op')];
   if (sagaId === '' || step === '' || (op !== 'action' && op !== 'compensate')) return null;
@@ -71,8 +98,8 @@ function callOf(headers: IncomingHttpHeaders, body: string): ParticipantCall | n
     step,
     op: op satisfies Op,
     attempt: Number(read('saga-attempt')),
-    epoch: Number(read('saga-epoch')),
-    deadline: Date.parse(read('saga-deadline')),
+    headers: Object.fromEntries(sagaHeaders.map((name) => [name, read(name)])),
+    isGuarded: url.startsWith('/guarded'),
     tag: tagIn(body),
     body,
   };
@@ -92,52 +119,48 @@ type Stage = Readonly<{
 
 const hugeBytes = 400_000;
 
-function perform(does: ParticipantAct, { call, book, response, released }: Stage): void {
-  const cause = (): StepReply => book.arrive(call, 'do');
+async function perform(does: ParticipantAct, { call, book, response, released }: Stage): Promise<void> {
+  const cause = (): Promise<StepReply> => book.arrive(call, { do: 'do' });
+  if ('effect' in does && does.effect === true) await cause();
   switch (does.act) {
     case 'ok': {
-      const reply = cause();
-      return void setTimeout(() => send(response, reply), does.delayMs ?? 0);
+      const reply = await cause();
+      if (does.delayMs !== undefined) await wait(does.delayMs);
+      return send(response, reply);
     }
     case 'late':
-      return void setTimeout(() => send(response, cause()), does.ms);
+      await wait(does.ms);
+      return send(response, await cause());
     case 'hold': {
-      const before = does.effect === 'before' ? cause() : null;
-      return void released.then(() => send(response, before ?? cause()));
+      const before = does.effect === 'before' ? await cause() : null;
+      await released;
+      return send(response, before ?? (await cause()));
     }
     case 'hang':
-      if (does.effect) cause();
       return;
     case 'reset':
-      if (does.effect) cause();
       return void response.socket?.resetAndDestroy();
     case 'status': {
-      if (does.effect) cause();
       const { status, retryAfterS } = does;
       const body = JSON.stringify({ error: status });
       return send(response, retryAfterS === undefined ? { status, body } : { status, body, retryAfterS });
     }
     case 'refuse': {
-      const reply = book.arrive(call, 'refuse');
+      const reply = await book.arrive(call, { do: 'refuse' });
       return send(response, reply.status === 409 ? { ...reply, status: does.status ?? 409 } : reply);
     }
-    case 'garbage':
-      if (does.effect) cause();
+    case 'garbage': {
       if (does.as === 'bytes') return void response.socket?.end('\u0000\u0001 this is not HTTP\r\n\r\n');
-      return send(response, {
-        status: 200,
-        body: does.as === 'text' ? '<html>' : JSON.stringify('x'.repeat(hugeBytes)),
-      });
-    case 'work': {
-      const reply = book.arrive(call, call.op === 'action' ? 'begin' : 'do');
-      if (reply.status === 202) setTimeout(() => book.complete(call), does.ms);
-      return send(response, reply);
+      const body = does.as === 'text' ? '<html>' : JSON.stringify('x'.repeat(hugeBytes));
+      return send(response, { status: 200, body });
     }
+    case 'work':
+      return send(response, await book.arrive(call, { do: 'begin', ms: does.ms }));
   }
 }
 
 function send(response: ServerResponse, { status, body, retryAfterS }: StepReply): void {
-  if (response.destroyed) return;
+  if (response.destroyed || response.headersSent) return;
   response.writeHead(status, {
     ...(body === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     ...(retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }),

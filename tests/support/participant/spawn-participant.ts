@@ -11,22 +11,22 @@ import type { StepEffect } from './steps-book.ts';
 export type SpawnedParticipant = Readonly<{
   pid: number;
   port: number;
-  /** Keeps the rules of the guard. */
+  /** Has the saga guard. */
   guardedUrl: string;
   /** Does what it is asked, however often. */
   bareUrl: string;
   setScript(script: ParticipantScript): Promise<void>;
-  release(): Promise<void>;
-  /** What has been committed, in its order. */
+  /** Lets the held calls of a tag go on, and every later one. */
+  release(tag?: string): Promise<void>;
+  /** What has been committed; of one step in its order. */
   guardedEffects(): Promise<readonly StepEffect[]>;
-  bareEffects(): Promise<readonly StepEffect[]>;
   arrivals(): Promise<readonly ParticipantCall[]>;
-  /** Every call that has ever arrived arrives once more, late. */
-  deliverAgain(): Promise<void>;
+  /** Every call to the guard that has ever arrived arrives once more, late, but for those of some tags. */
+  deliverAgain(except?: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }>;
 
-export async function spawnParticipant(options: ParticipantOptions = {}): Promise<SpawnedParticipant> {
+export async function spawnParticipant(options: ParticipantOptions): Promise<SpawnedParticipant> {
   const child = fork(new URL('../participant-process.ts', import.meta.url), argumentsOf(options), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
@@ -39,11 +39,10 @@ export async function spawnParticipant(options: ParticipantOptions = {}): Promis
     guardedUrl: `${origin}/guarded`,
     bareUrl: `${origin}/bare`,
     setScript: async (script) => void (await ask({ command: 'set_script', script })),
-    release: async () => void (await ask({ command: 'release' })),
-    guardedEffects: async () => (await ask({ command: 'effects' })).guarded ?? [],
-    bareEffects: async () => (await ask({ command: 'effects' })).bare ?? [],
+    release: async (tag = '') => void (await ask({ command: 'release', tag })),
+    guardedEffects: async () => (await ask({ command: 'effects' })).effects ?? [],
     arrivals: async () => (await ask({ command: 'arrivals' })).arrivals ?? [],
-    deliverAgain: async () => void (await ask({ command: 'deliver_again' })),
+    deliverAgain: async (except = []) => void (await ask({ command: 'deliver_again', except })),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
@@ -53,12 +52,8 @@ export async function spawnParticipant(options: ParticipantOptions = {}): Promis
   };
 }
 
-function argumentsOf({ port = 0, script = {}, bookFile }: ParticipantOptions): readonly string[] {
-  return [
-    `--port=${port}`,
-    `--script=${JSON.stringify(script)}`,
-    ...(bookFile === undefined ? [] : [`--book-file=${bookFile}`]),
-  ];
+function argumentsOf({ databaseUrl, port = 0, script = {} }: ParticipantOptions): readonly string[] {
+  return [`--database=${databaseUrl}`, `--port=${port}`, `--script=${JSON.stringify(script)}`];
 }
 
 async function portOf(child: ChildProcess): Promise<number> {
@@ -74,7 +69,8 @@ function createAsker(child: ChildProcess): (command: ParticipantCommand) => Prom
   const waiting = new Map<number, PromiseWithResolvers<ParticipantReply>>();
   let lastId = 0;
   child.on('message', ({ id, ...reply }: ParticipantReply & Readonly<{ id: number }>) => {
-    waiting.get(id)?.resolve(reply);
+    if (reply.error === undefined) waiting.get(id)?.resolve(reply);
+    else waiting.get(id)?.reject(new Error(reply.error));
     waiting.delete(id);
   });
   child.once('exit', () => {

@@ -1,0 +1,28 @@
+import { Pool } from 'pg';
+import { createInventory } from './inventory.ts';
+import { createPayment } from './payment.ts';
+import { serve } from './serve.ts';
+import { createShipping } from './shipping.ts';
+
+/**
+ * The three participants in one process, for a first look: `DATABASE_URL=… node examples/order-participants/order-participants.ts`.
+ * Each would have a database of its own; here they share one, and the guard's table with it.
+ */
+const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+const create = [createInventory, createPayment, createShipping];
+const firstPort = Number(process.env['PORT'] ?? 4101);
+
+const running = [];
+for (const [index, each] of create.entries()) {
+  const service = await each(pool);
+  const started = await serve(service, firstPort === 0 ? 0 : firstPort + index);
+  running.push(started);
+  process.stdout.write(`${service.name} ${started.url}\n`);
+}
+await pool.query(`
+  INSERT INTO stock VALUES ('shoe', 1000) ON CONFLICT DO NOTHING;
+  INSERT INTO accounts VALUES ('alice', 100000) ON CONFLICT DO NOTHING`);
+
+process.once('SIGTERM', () => {
+  void Promise.all(running.map((each) => each.stop())).then(() => pool.end());
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { after, before, test } from 'node:test';
+import { Pool } from 'pg';
+import { createInventory } from '../../examples/order-participants/inventory.ts';
+import { createPayment } from '../../examples/order-participants/payment.ts';
+import { serve, type RunningService, type Service } from '../../examples/order-participants/serve.ts';
+import { createShipping } from '../../examples/order-participants/shipping.ts';
+import { runCli } from '../../src/cli/run-cli.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let pool: Pool;
+const running: RunningService[] = [];
+
+before(async () => {
+  database = await createTestDatabase('empty');
+  pool = new Pool({ connectionString: database.url });
+});
+after(async () => {
+  await Promise.all(running.map((each) => each.stop()));
+  await pool.end();
+  await database.drop();
+});
+
+async function start(service: Service): Promise<string> {
+  const started = await serve(service, 0);
+  running.push(started);
+  return started.url;
+}
+
+async function startNaive(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = async (): Promise<void> => server.close().closeAllConnections();
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  running.push({ url, stop });
+  return url;
+}
+
+type Probed = Readonly<{ code: number; out: string; err: string }>;
+
+async function probe(
+  url: string,
+  paths: readonly [action: string, undo: string],
+  ...more: string[]
+): Promise<Probed> {
+  const said = { out: '', err: '' };
+  const into = (stream: 'out' | 'err') => ({
+    write: (data: string | Uint8Array): void => void (said[stream] += data.toString()),
+  });
+  const body = { order_id: 'o-1', sku: 'shoe', qty: 1, customer: 'alice', amount: 5 };
+  const args = ['--action', `POST ${paths[0]}`, '--undo', paths[1], '--body', JSON.stringify(body), ...more];
+  const code = await runCli(['saga', 'probe', url, ...args], {
+    env: {},
+    stdin: new PassThrough(),
+    stdout: into('out'),
+    stderr: into('err'),
+  });
+  return { code, ...said };
+}
+
+type Told = Readonly<{
+  passed: number;
+  failed: number;
+  skipped: number;
+  checks: readonly Readonly<{ check: string; result: string; found: string | null }>[];
+}>;
+
+async function failuresOf(url: string, paths: readonly [string, string]): Promise<readonly string[]> {
+  const { code, out } = await probe(url, paths, '--json');
+  const { checks } = JSON.parse(out) as Told;
+  assert.equal(code, checks.every(({ result }) => result === 'pass') ? 0 : 1);
+  return checks.flatMap(({ check, result }) => (result === 'fail' ? [check] : []));
+}
+
+test('guarded participants pass every check, and everything that was probed is undone', async () => {
+  const inventory = await start(await createInventory(pool));
+  await pool.query(`INSERT INTO stock VALUES ('shoe', 1000)`);
+  const { code, out, err } = await probe(inventory, ['/reserve', '/release']);
+  assert.equal(code, 0, out + err);
+  assert.match(out, /^undo-first +pass /m);
+  assert.match(err, /^17 passed, 0 failed, 0 skipped$/m);
+  const { rows } = await pool.query(`SELECT available, (SELECT count(*)::int FROM reservations) FROM stock`);
+  assert.deepEqual(rows, [{ available: 1000, count: 0 }]);
+
+  const payment = await start(await createPayment(pool));
+  await pool.query(`INSERT INTO accounts VALUES ('alice', 1000)`);
+  assert.deepEqual(await failuresOf(payment, ['/charge', '/refund']), []);
+  const accounts = await pool.query(`SELECT balance FROM accounts`);
+  assert.deepEqual(accounts.rows, [{ balance: 1000 }]);
+});
+
+test('a guarded long action passes every check', async () => {
+  const shipping = await start(await createShipping(pool, 10));
+  assert.deepEqual(await failuresOf(shipping, ['/dispatch', '/call-back']), []);
+  const { rows } = await pool.query(`SELECT count(*)::int FROM shipments WHERE NOT called_back`);
+  assert.deepEqual(rows, [{ count: 0 }]);
+});
+
+test('a participant that simply does what it is told fails what it gets wrong', async () => {
+  let actions = 0;
+  const url = await startNaive((request, response) => {
+    request.resume();
+    const answer = request.url === '/do' ? { id: (actions += 1) } : { undone: true };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  assert.deepEqual(await failuresOf(url, ['/do', '/undo']), [
+    'action-again',
+    'action-after-undo',
+    'undo-first',
+    'overlapping-actions',
+    'overlapping-undo',
+    'other-body',
+    'late-action',
+    'late-undo',
+    'late-repetition',
+    'forgotten-undo',
+    'no-saga-id',
+    'no-saga-step',
+    'no-saga-op',
+  ]);
+});
+
+test('a participant that only remembers idempotency keys fails where an undo and its action meet', async () => {
+  const answers = new Map<string, string>();
+  const keyed = async (request: IncomingMessage): Promise<Readonly<{ status: number; text: string }>> => {
+    const body = await json(request);
+    const { headers } = request;
+    const key = String(headers['idempotency-key']);
+    if (['saga-id', 'saga-step', 'saga-op'].some((name) => headers[name] === undefined))
+      return { status: 400, text: '{}' };
+    const known = answers.get(key);
+    if (known !== undefined && known !== JSON.stringify(body)) return { status: 422, text: '{}' };
+    answers.set(key, JSON.stringify(body));
+    return { status: 200, text: JSON.stringify({ key }) };
+  };
+  const url = await startNaive((request, response) => {
+    void keyed(request).then(({ status, text }) => response.writeHead(status).end(text));
+  });
+  assert.deepEqual(await failuresOf(url, ['/do', '/undo']), [
+    'action-after-undo',
+    'undo-first',
+    'overlapping-undo',
+    'late-action',
+    'late-undo',
+    'forgotten-undo',
+  ]);
+});
+
+test('where the action does not work at all, nothing else is said', async () => {
+  const url = await startNaive((request, response) => {
+    request.resume();
+    response.writeHead(404).end('no such \u001b[31mpage');
+  });
+  const { code, out, err } = await probe(url, ['/do', '/undo']);
+  assert.equal(code, 1);
+  assert.match(out, /^action: the action was answered with HTTP 404 no such \\u001b\[31mpage$/m);
+  assert.match(err, /^0 passed, 2 failed, 15 skipped$/m);
+});
+
+test('a participant that is not there is said so', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  const { code, err } = await probe(`http://127.0.0.1:${port}`, ['/do', '/undo']);
+  assert.equal(code, 69);
+  assert.match(err, /cannot be reached/);
+});
+
+const wrong: readonly (readonly [args: readonly string[], error: RegExp])[] = [
+  [['ftp://x', '--action', '/a', '--undo', '/u', '--body', '{}'], /no HTTP address/],
+  [['http://x', '--action', 'a', '--undo', '/u', '--body', '{}'], /no method and path/],
+  [['http://x', '--action', '/a', '--undo', '/u', '--body', '{'], /the body is not JSON/],
+  [['http://x', '--action', '/a', '--undo', '/u', '--body', '[1]'], /--other-body/],
+  [['http://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--header', 'x'], /not 'name: value'/],
+  [['http://x', '--action', '/a', '--undo', '/u'], /--body or --body-file/],
+];
+for (const [args, error] of wrong)
+  test(`redrive saga probe ${args.join(' ')} is wrong usage`, async () => {
+    let said = '';
+    const code = await runCli(['saga', 'probe', ...args], {
+      env: {},
+      stdin: new PassThrough(),
+      stdout: { write() {} },
+      stderr: { write: (data) => void (said += data.toString()) },
+    });
+    assert.equal(code, 2);
+    assert.match(said, error);
+  });
