@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { createInventory } from './inventory.ts';
 import { createPayment } from './payment.ts';
-import { serve } from './serve.ts';
+import { serve, type RunningService } from './serve.ts';
 import { createShipping } from './shipping.ts';
 
 /**
@@ -12,7 +12,7 @@ const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
 const create = [createInventory, createPayment, createShipping];
 const firstPort = Number(process.env['PORT'] ?? 4101);
 
-const running = [];
+const running: RunningService[] = [];
 for (const [index, each] of create.entries()) {
   const service = await each(pool);
   const started = await serve(service, firstPort === 0 ? 0 : firstPort + index);

@@ -149,7 +149,7 @@ export function createSaga(deps: SagaDeps): Saga {
     }),
     checks: [
       workflowsCheck(db, { badFiles: workflowFiles.bad, services: [...known.keys()] }),
-      eventsCheck(deps.hasDeadEvents),
+      ...(deps.addEvents === null ? [] : [eventsCheck(deps.hasDeadEvents)]),
     ],
   };
 }

@@ -1,3 +1,4 @@
+import type { ReapedJob } from '../jobs/infra/postgres-job-store.ts';
 import type { JobEnd } from '../jobs/usecase/ports.ts';
 
 /** What workers tell about their work: for logs and metrics. */
@@ -11,8 +12,14 @@ export type JobEvent =
       seconds: number | null;
       error: string | null;
     }>
-  /** Attempts of lost workers, of whatever process, were ended. */
-  | Readonly<{ type: 'reaped'; count: number }>
+  /** An attempt of a lost worker, of whatever process and queue, was ended. */
+  | Readonly<{
+      type: 'reaped';
+      queue: string;
+      jobId: string;
+      outcome: Extract<JobOutcome, 'failed' | 'dead_letter'>;
+      error: string;
+    }>
   /** Something failed that is tried again. */
   | Readonly<{ type: 'trouble'; what: string; error: unknown }>;
 
@@ -33,10 +40,14 @@ export function finished(queue: string, end: JobEnd, status: string | null): Job
   };
 }
 
+export function reaped({ queue, jobId, status, error }: ReapedJob): JobEvent {
+  return { type: 'reaped', queue, jobId, outcome: status, error };
+}
+
 function outcomeOf({ end }: JobEnd, status: string | null): JobOutcome {
   if (status === null) return 'stale';
   if (status === 'dead_letter' || status === 'completed') return status;
-  return end === 'deferred' ? 'deferred' : 'failed';
+  return end === 'deferred' || end === 'unstarted' ? 'deferred' : 'failed';
 }
 
 /** Where nobody else listens: what somebody has to know of goes to the standard error output. */
@@ -45,17 +56,24 @@ export function logEvent(event: JobEvent): void {
   if (line !== null) process.stderr.write(`redrive: ${line}\n`);
 }
 
-function lineOf(event: JobEvent): string | null {
+export function lineOf(event: JobEvent): string | null {
   switch (event.type) {
     case 'finished':
-      if (event.outcome === 'dead_letter')
-        return `job ${event.jobId} of ${event.queue} is a dead_letter: ${event.error ?? 'put off too often'}`;
+      if (event.outcome === 'dead_letter') return deadLine(event);
       if (event.outcome === 'stale')
         return `the end of job ${event.jobId} of ${event.queue} came too late and was dropped`;
       return null;
     case 'reaped':
-      return `${event.count} attempts of lost workers were ended`;
+      return event.outcome === 'dead_letter'
+        ? deadLine(event)
+        : `an attempt of job ${event.jobId} of ${event.queue} was ended, and it is tried again: ${event.error}`;
     case 'trouble':
       return `${event.what}: ${event.error instanceof Error ? event.error.message : String(event.error)}`;
   }
+}
+
+type Died = Readonly<{ queue: string; jobId: string; error: string | null }>;
+
+function deadLine({ queue, jobId, error }: Died): string {
+  return `job ${jobId} of ${queue} is a dead_letter: ${error ?? 'put off too often'}`;
 }

@@ -11,7 +11,7 @@ import { createPostgresQueueBook } from '../jobs/infra/postgres-queue-book.ts';
 import type { QueueWorkerDeps } from '../jobs/usecase/work-queue.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { createWake } from '../platform/postgres/wake.ts';
-import type { JobEvent } from './jobs-events.ts';
+import { reaped, type JobEvent } from './jobs-events.ts';
 
 /** What the workers of a process need once. */
 export type Shared = Readonly<{
@@ -50,7 +50,11 @@ export function createRuntime(
   const store = createPostgresJobStore(
     db,
     { db, clock: systemClock, owner, onStale },
-    { book, onSettleRetry: trouble('the ends of jobs are written down again') },
+    {
+      book,
+      onSettleRetry: trouble('the ends of jobs are written down again'),
+      onReaped: (job) => tell(reaped(job)),
+    },
   );
   const wake = createWake(db, { listen, worker: owner, onError: trouble('LISTEN is tried again') });
   const refreshing = createLoop({
@@ -62,10 +66,7 @@ export function createRuntime(
   const reaper = createLoop({
     name: 'jobs reaper',
     everyMs: reapEveryMs,
-    async run() {
-      const count = await store.reap();
-      if (count > 0) tell({ type: 'reaped', count });
-    },
+    run: async () => void (await store.reap()),
     onError: trouble('attempts of lost workers could not be ended'),
   });
   return {

@@ -44,7 +44,11 @@ describe('health', () => {
     assert.equal(answer.status, 200);
     assert.deepEqual(Object.keys(answer.body), ['status', 'checks', 'timestamp']);
     assert.equal(answer.body.status, 'healthy');
-    assert.deepEqual(answer.body.checks, { database: { status: 'healthy' }, outbox: { status: 'healthy' } });
+    assert.deepEqual(answer.body.checks, {
+      database: { status: 'healthy' },
+      outbox: { status: 'healthy' },
+      workflows: { status: 'healthy' },
+    });
     assert.match(answer.body.timestamp, timestamp);
   });
 

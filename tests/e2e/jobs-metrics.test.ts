@@ -83,7 +83,8 @@ describe('The figures of the jobs', () => {
   test('tell how much waits, for how long, and what needs a person', async () => {
     await jobs.job({ queue: 'slow' });
     await jobs.system.db.query(sql`
-      UPDATE jobs.job_queue SET run_at = now() - interval '100 seconds', sort_at = now() - interval '100 seconds'
+      UPDATE jobs.job_queue
+      SET (run_at, sort_at, created_at) = (SELECT at, at, at FROM (SELECT now() - interval '100 seconds') AS due (at))
       WHERE queue = 'slow'`);
     await eventually(async () => {
       const now = await figures();

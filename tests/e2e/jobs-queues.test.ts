@@ -67,12 +67,20 @@ describe('queues', () => {
     const done = await jobs.job({ queue });
     await jobs.attempt(done, { end: 'completed', result: null });
     await jobs.system.db.query(sql`
-      UPDATE jobs.job_queue SET run_at = now() - interval '1 hour', sort_at = now() - interval '1 hour'
+      UPDATE jobs.job_queue
+      SET (run_at, sort_at, created_at) = (SELECT at, at, at FROM (SELECT now() - interval '1 hour') AS due (at))
       WHERE job_id = ${first}`);
     const used = await queueNamed(queue);
     assert.deepEqual(used?.counts, { pending: 3, running: 0, completed: 1, failed: 0, dead_letter: 1 });
     assert.deepEqual([used?.configured, used?.unresolved], [false, 1]);
     assert.ok(Math.abs((used?.lag_seconds ?? 0) - 3600) < 120, `${used?.lag_seconds}`);
+  });
+
+  test('a job that names a time before its making has been due since its making', async () => {
+    const queue = 'backdated';
+    await jobs.job({ queue, run_at: '1970-01-01T00:00:00Z' });
+    const { lag_seconds: lag } = (await queueNamed(queue)) ?? assert.fail('it is not there');
+    assert.ok(lag !== null && lag >= 0 && lag < 120, String(lag));
   });
 
   test('one that has only completed jobs is there too, and has no lag', async () => {

@@ -160,6 +160,26 @@ async function age(db: Database): Promise<void> {
   });
 }
 
+test('an event that was refused for good shows in readiness', async (t) => {
+  const at = await startSagaSystem({ kafka: 'local', env: fastEnv });
+  t.after(() => at.drop());
+  const { api, db } = at.system;
+  const check = async (): Promise<string | undefined> => {
+    type Readiness = Readonly<{ checks: Readonly<Record<string, Readonly<{ status: string }>>> }>;
+    return (await api.get<Readiness>('/readyz')).body.checks['saga_events']?.status;
+  };
+  assert.equal(await check(), 'healthy');
+  await at.becomes(await at.startOf([step('reserve')]), 'COMPLETED');
+  await eventually(async () => {
+    const statuses = await db.query(sql`SELECT DISTINCT status FROM outbox.outbox_orders`);
+    assert.deepEqual(statuses, [{ status: 'sent' }]);
+  });
+  await db.query(sql`
+    UPDATE outbox.outbox_orders SET status = 'dead', last_error = 'BAD_REQUEST: too large'
+    WHERE id = (SELECT min(id) FROM outbox.outbox_orders WHERE destination = '_saga_events')`);
+  await eventually(async () => assert.equal(await check(), 'degraded'));
+});
+
 test('without Kafka nobody is told, and nothing is written to be told', async (t) => {
   const at = await startSagaSystem({ kafka: 'off' });
   t.after(() => at.drop());

@@ -21,6 +21,7 @@ export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaP
     db,
     serviceOf: () => ({ isIdempotent: true }),
     addEvents: null,
+    onSettled: () => {},
   });
   const by = { actor: 'soak', reason: 'a random wish' };
 

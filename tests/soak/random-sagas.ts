@@ -84,9 +84,9 @@ function drawStep(chance: Chance, name: string, behind: number): Step {
     service: behind <= 0 && chance.is(0.03) ? 'gone' : 'shop',
     undo: behind >= 0 ? { kind: 'absent' } : drawUndo(chance),
     retry: {
-      maxAttempts: chance.between(1, 4),
+      maxAttempts: chance.between(2, 5),
       backoff: 'exponential',
-      initialIntervalMs: chance.between(10, 300),
+      initialIntervalMs: chance.between(20, 800),
     },
   });
 }

@@ -42,8 +42,8 @@ export const kindly: SagaMood = { name: 'kindly', script: { otherwise: { act: 'o
 export function drawSagaMood(chance: Chance): SagaMood {
   const seed = chance.between(1, 1_000_000);
   const drawn = chance.next();
-  if (drawn < 0.6) return { name: 'as usual', script: { ...usual, seed } };
-  if (drawn < 0.7) return { name: 'silent', script: { otherwise: { act: 'hang', effect: true }, seed } };
+  if (drawn < 0.7) return { name: 'as usual', script: { ...usual, seed } };
+  if (drawn < 0.75) return { name: 'silent', script: { otherwise: { act: 'hang', effect: true }, seed } };
   if (drawn < 0.8)
     return { name: 'broken', script: { otherwise: { act: 'status', status: 500, effect: false }, seed } };
   if (drawn < 0.9)

@@ -5,6 +5,7 @@ import { findSagaBreaches } from '../chaos/support/saga-breaches.ts';
 import { keepSagaHistory } from '../chaos/support/saga-history.ts';
 import { sagaEnv, servicesOf } from '../chaos/support/saga-scene.ts';
 import { startRestartablePostgres } from '../chaos/support/restartable-postgres.ts';
+import { spawnParticipant } from '../support/participant/spawn-participant.ts';
 import { createChance } from './chance.ts';
 import { startFleet } from './fleet.ts';
 import { startMortalParticipant, startSagaFaults } from './random-saga-faults.ts';
@@ -21,7 +22,7 @@ import { createTally, type Tally } from './tally.ts';
 const [sagas = 5000, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
 
 const perSecond = 25;
-const restWithinMs = 420_000;
+const restWithinMs = 300_000;
 const toldBreaches = 40;
 
 process.exitCode = await main();
@@ -33,7 +34,11 @@ async function main(): Promise<number> {
   const postgres = await startRestartablePostgres();
   await keepSagaHistory(postgres.db);
   const participant = await startMortalParticipant(postgres.url);
-  const env = { ...sagaEnv, ...servicesOf(participant.current()), DATABASE_URL: postgres.url };
+  // It has an address, and nobody is there until all else is calm.
+  const gone = await spawnParticipant({ databaseUrl: postgres.url });
+  await gone.stop();
+  const services = servicesOf(participant.current(), gone.guardedUrl);
+  const env = { ...sagaEnv, ...services, DATABASE_URL: postgres.url };
   const points = ['saga_claimed', 'saga_settling', 'saga_settled'] as const;
   const fleet = await startFleet({ size: 2, env, points, chance: chance.fork(), tally });
   const shared = { db: postgres.db, tally };
@@ -47,13 +52,15 @@ async function main(): Promise<number> {
     await people.stop();
     say('all sagas have begun, and nothing goes wrong any more');
     await participant.setMood(kindly);
+    const back = await spawnParticipant({ databaseUrl: postgres.url, port: gone.port });
     await fleet.calm();
     await comeToRest(postgres.db);
     await fleet.stop();
+    await back.stop();
     const effects = await participant.current().guardedEffects();
     const breaches = [
       ...people.breaches(),
-      ...(await findSagaBreaches(postgres.db, { begun, effects, guarded: ['shop'] })),
+      ...(await findSagaBreaches(postgres.db, { begun, effects, guarded: ['shop', 'gone'] })),
     ];
     await countEnds(postgres.db, tally);
     return conclude(tally, breaches);

@@ -10,6 +10,7 @@ import {
 } from '../../src/jobs/usecase/work-queue.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
 import { createSoloGate, type SoloGate } from '../../src/kernel/solo-gate.ts';
+import type { Database } from '../../src/platform/postgres/database.ts';
 import type { TestDatabase } from './database.ts';
 import { createTestWorker } from './worker.ts';
 
@@ -29,14 +30,28 @@ export type WorkerScene = Partial<QueueWorkerOptions> &
     /** Puts something between the worker and its store. */
     wrap?: (store: JobStore) => JobStore;
     mayFail?: boolean;
+    isLimited?: boolean;
+    maxRetries?: number;
+    /** In place of the test's own. */
+    database?: Database;
   }>;
 
 /** A queue of its own with a worker on it. */
 export async function startQueueWorker(
-  { db }: TestDatabase,
+  { db: plain }: TestDatabase,
   t: TestContext,
   handler: Handler,
-  { keepCompleted = true, solo, skewMs = () => 0, wrap, mayFail = false, ...more }: WorkerScene = {},
+  {
+    keepCompleted = true,
+    solo,
+    skewMs = () => 0,
+    wrap,
+    mayFail = false,
+    isLimited = false,
+    maxRetries = 3,
+    database: db = plain,
+    ...more
+  }: WorkerScene = {},
 ) {
   queues += 1;
   const queue = more.queue ?? `queue-${queues}`;
@@ -55,7 +70,7 @@ export async function startQueueWorker(
       store: wrap?.(store) ?? store,
       clock,
       solo: solo ?? createSoloGate(),
-      isLimited: () => false,
+      isLimited: () => isLimited,
       waitForWork: (_queue, ms, signal) => sleep(Math.min(ms, 20), signal),
       onEnd: () => {},
       onError: (what, error) => assert.ok(mayFail, `${what}: ${String(error)}`),
@@ -80,7 +95,7 @@ export async function startQueueWorker(
       dedupeKey: null,
       priority: 0,
       runAt: null,
-      maxRetries: 3,
+      maxRetries,
       trace: null,
     });
   return { queue, store, worker, runner, enqueue };

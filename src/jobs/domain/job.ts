@@ -9,6 +9,7 @@ import { backoffMs, type Backoff } from '../../kernel/backoff.ts';
  *           --failed, a retry is left-->           failed, and due again after its backoff
  *           --failed, none is left; or not retryable--> dead_letter
  *           --snoozed, given back, or told to come later--> pending or failed as it was, and one deferral more
+ *   running --never begun, given back-->           pending or failed as it was, at no cost
  *   running --lease over-->                        as failed
  *   pending, running, failed --a person cancels--> dead_letter, cancelled
  *   dead_letter --a person requeues-->             pending, with a new budget
@@ -41,6 +42,8 @@ export type AttemptEnd =
   | Readonly<{ end: 'completed' }>
   | Readonly<{ end: 'failed'; isRetryable: boolean; retryAfterMs?: number | undefined }>
   | Readonly<{ end: 'deferred'; delayMs: number; isBusy?: boolean }>
+  /** It was claimed and never begun: as if nobody had claimed it. */
+  | Readonly<{ end: 'unstarted' }>
   | Readonly<{ end: 'lease_over' }>;
 
 export type Limits = Readonly<{ maxDeferrals: number; backoff: Backoff }>;
@@ -69,6 +72,8 @@ export function endAttempt(
       return { job: { ...job, status: 'completed' }, dueInMs: null };
     case 'failed':
       return fail(job, { isRetryable: end.isRetryable, retryAfterMs: end.retryAfterMs, limits, random });
+    case 'unstarted':
+      return { job: { ...job, status: waiting(job) }, dueInMs: 0 };
     case 'lease_over':
       return fail(job, { isRetryable: true, retryAfterMs: undefined, limits, random });
     case 'deferred': {

@@ -31,8 +31,9 @@ async function add({
   ...more
 }: Rows): Promise<void> {
   await database.db.query(sql`
-    INSERT INTO jobs.job_queue (queue, payload, status, run_at, sort_at, priority, resolution, completed_at)
-    SELECT ${queue}, '{}', ${status}, at, at - ${priority} * interval '1 minute', ${priority},
+    INSERT INTO jobs.job_queue
+      (queue, payload, status, created_at, run_at, sort_at, priority, resolution, completed_at)
+    SELECT ${queue}, '{}', ${status}, LEAST(at, now()), at, at - ${priority} * interval '1 minute', ${priority},
            ${more.resolution ?? null}, CASE WHEN ${status} IN ('completed', 'dead_letter') THEN now() END
     FROM generate_series(1, ${count}::int), LATERAL (SELECT now() - ${seconds} * interval '1 second' AS at) AS due`);
 }
@@ -110,6 +111,15 @@ test('the lag is the wait of what has been due for longest, not of what is for l
     assert.ok(found >= seconds && found < seconds + 40, `${queue}: ${found}`);
   }
   assert.equal(figures[lag('later')], 0);
+});
+
+test('a job that names a time before its making waits from its making on', async () => {
+  for (const runAt of ['1970-01-01T00:00:00Z', '-infinity'])
+    await database.db.query(sql`SELECT jobs.enqueue('old', '{}', p_run_at => ${runAt}::timestamptz)`);
+  const figures = await oneRound();
+  assert.equal(figures[depth('old', 'pending')], 2);
+  const seconds = figures[lag('old')] ?? Number.NaN;
+  assert.ok(seconds >= 0 && seconds < 40, String(seconds));
 });
 
 test('beyond a thousand queues the others are one, but those that are configured keep their names', async () => {

@@ -117,6 +117,7 @@ function errorOf(end: JobEnd): string {
     case 'deferred':
       return end.reason;
     case 'completed':
+    case 'unstarted':
       return '';
   }
 }

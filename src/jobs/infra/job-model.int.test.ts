@@ -37,6 +37,7 @@ const commands = [
   'fail',
   'fail for good',
   'defer',
+  'give back unstarted',
   'settle a lost claim',
   'lose the lease',
   'requeue by hand',
@@ -105,6 +106,7 @@ async function openScene(maxRetries: number) {
     fail: () => finish({ end: 'failed', isRetryable: true }),
     'fail for good': () => finish({ end: 'failed', isRetryable: false }),
     defer: () => finish({ end: 'deferred', delayMs: 0 }),
+    'give back unstarted': () => finish({ end: 'unstarted' }),
     async 'settle a lost claim'() {
       if (lost === null || held === null) return;
       const before = worker.stale.count;
@@ -151,6 +153,8 @@ function rowOf(job: ClaimedJob, end: AttemptEnd): JobEnd {
       return { ...base, end: 'failed', error: 'it failed', isRetryable: end.isRetryable, retryAfterMs: null };
     case 'deferred':
       return { ...base, end: 'deferred', delayMs: end.delayMs, reason: 'later' };
+    case 'unstarted':
+      return { ...base, end: 'unstarted' };
     case 'lease_over':
       return assert.fail('the reaper ends that');
   }

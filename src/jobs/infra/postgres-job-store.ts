@@ -31,6 +31,8 @@ export type ReapedJob = Readonly<{
 
 const reapBatch = 500;
 const settleWithinMs = 60_000;
+/** So many times as long as a look took, the next one waits. */
+const reapRest = 20;
 
 export function createPostgresJobStore(
   db: Database,
@@ -41,6 +43,8 @@ export function createPostgresJobStore(
   const tellOfRoom = async (queue: string): Promise<void> => {
     if (book.isLimited(queue)) await notify(db, jobsChannel(queue)).catch(() => {});
   };
+
+  let reapAtMs = 0;
 
   return {
     async enqueue(job) {
@@ -75,7 +79,7 @@ export function createPostgresJobStore(
         WHERE t.job_id = held.key AND t.lease_epoch = held.epoch AND t.status = 'running'`);
     },
 
-    async settle(queue, ends) {
+    async settle(queue, ends, until = AbortSignal.timeout(settleWithinMs)) {
       const settled: SettledJob[] = [];
       const tried = new Set<string>();
       const store = async (items: readonly JobEnd[]): Promise<void> => {
@@ -94,7 +98,7 @@ export function createPostgresJobStore(
         {
           store,
           storeCulprit: (end) => store([withoutText(end)]),
-          until: AbortSignal.timeout(settleWithinMs),
+          until,
           onRetry: onSettleRetry,
         },
       );
@@ -112,6 +116,8 @@ export function createPostgresJobStore(
     },
 
     async reap() {
+      const begin = worker.clock.monotonicMs();
+      if (begin < reapAtMs) return 0;
       const queues = await db.query<{ queue: string }>(sql`
         SELECT DISTINCT queue FROM jobs.job_queue WHERE status = 'running'`);
       let reaped = 0;
@@ -121,6 +127,9 @@ export function createPostgresJobStore(
         if (lost.length > 0) await tellOfRoom(queue);
         reaped += lost.length;
       }
+      // Beside a long transaction elsewhere it steps over all that has ended since: then it looks less often.
+      const end = worker.clock.monotonicMs();
+      reapAtMs = reaped > 0 ? 0 : end + reapRest * (end - begin);
       return reaped;
     },
   };
@@ -172,6 +181,7 @@ function withoutText(end: JobEnd): JobEnd {
     case 'failed':
       return { ...end, error: 'the error text could not be stored' };
     case 'deferred':
+    case 'unstarted':
       return end;
   }
 }

@@ -71,17 +71,46 @@ const otherColumns: readonly Column<Uncompleted>[] = [
   ...heldColumns,
   [sql`is_failure`, sql`boolean[]`, ({ end }) => end === 'failed'],
   [sql`is_retryable`, sql`boolean[]`, (end) => end.end !== 'failed' || end.isRetryable],
-  [sql`text`, sql`text[]`, (end) => cleanText(end.end === 'failed' ? end.error : end.reason, 4000)],
+  [sql`is_unstarted`, sql`boolean[]`, ({ end }) => end === 'unstarted'],
+  [sql`text`, sql`text[]`, textOf],
   [sql`is_busy`, sql`boolean[]`, (end) => end.end === 'deferred' && end.isBusy === true],
-  [sql`wait_ms`, sql`float8[]`, (end) => (end.end === 'failed' ? (end.retryAfterMs ?? 0) : end.delayMs)],
+  [sql`wait_ms`, sql`float8[]`, waitOf],
 ];
 
-/** A deferral beyond the bound is a failure, so nothing goes round for ever. */
+const maxText = 4000;
+
+function textOf(end: Uncompleted): string {
+  switch (end.end) {
+    case 'failed':
+      return cleanText(end.error, maxText);
+    case 'deferred':
+      return cleanText(end.reason, maxText);
+    case 'unstarted':
+      return '';
+  }
+}
+
+function waitOf(end: Uncompleted): number {
+  switch (end.end) {
+    case 'failed':
+      return end.retryAfterMs ?? 0;
+    case 'deferred':
+      return end.delayMs;
+    case 'unstarted':
+      return 0;
+  }
+}
+
+/**
+ * A deferral beyond the bound is a failure, so nothing goes round for ever. What was never begun goes back to where it
+ * stood; what may go on at once is placed by its priority, as when it was new.
+ */
 async function settleOthers(
   { db, worker, settings }: SettleDeps,
   ends: readonly Uncompleted[],
 ): Promise<readonly SettledRow[]> {
-  const hasFailed = sql`(held.is_failure OR t.deferrals >= ${settings.maxDeferrals})`;
+  const isOverBound = sql`(NOT held.is_unstarted AND t.deferrals >= ${settings.maxDeferrals})`;
+  const hasFailed = sql`(held.is_failure OR ${isOverBound})`;
   const isDead = sql`(${hasFailed} AND (NOT held.is_retryable OR t.retry_count + 1 >= t.max_retries))`;
   const backoff = backoffOf(
     sql`CASE WHEN ${hasFailed} THEN t.retry_count ELSE t.deferrals END + 1`,
@@ -90,6 +119,7 @@ async function settleOthers(
   const waitMs = sql`
     CASE WHEN ${hasFailed} OR held.is_busy THEN GREATEST(${backoff}, held.wait_ms) ELSE held.wait_ms END`;
   const dueAt: Sql = sql`now() + ${waitMs} * interval '1 millisecond'`;
+  const ahead: Sql = sql`CASE WHEN ${waitMs} > 0 THEN 0 ELSE t.priority END * interval '1 minute'`;
   return settle<SettledRow>(db, jobs, {
     held: rowsOf(sql`held`, ends, otherColumns),
     count: ends.length,
@@ -98,16 +128,18 @@ async function settleOthers(
       status = CASE WHEN ${isDead} THEN 'dead_letter'
                     WHEN ${hasFailed} OR t.retry_count > 0 THEN 'failed' ELSE 'pending' END,
       retry_count = t.retry_count + CASE WHEN ${hasFailed} THEN 1 ELSE 0 END,
-      deferrals = CASE WHEN held.is_failure THEN t.deferrals
+      deferrals = CASE WHEN held.is_failure OR held.is_unstarted THEN t.deferrals
                        ELSE LEAST(t.deferrals, ${settings.maxDeferrals}) + 1 END,
       error_message = CASE WHEN ${hasFailed} THEN held.text ELSE t.error_message END,
-      run_at = ${dueAt}, sort_at = ${dueAt},
+      run_at = CASE WHEN held.is_unstarted THEN t.run_at ELSE ${dueAt} END,
+      sort_at = CASE WHEN held.is_unstarted THEN t.sort_at ELSE ${dueAt} - ${ahead} END,
       completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END,
       started_at = COALESCE(held.started_at, t.started_at)`,
-    keepsLeaseLost: sql`NOT ${hasFailed}`,
+    keepsLeaseLost: sql`held.is_unstarted`,
     returning: sql`
       t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker.owner}::text AS worker, t.lease_epoch,
-      t.started_at, held.is_failure OR t.deferrals > ${settings.maxDeferrals} AS has_failed`,
+      t.started_at,
+      held.is_failure OR (NOT held.is_unstarted AND t.deferrals > ${settings.maxDeferrals}) AS has_failed`,
     also: sql`${noteFailures(sql`settled`)}${tellOfDead(sql`settled`)}`,
   });
 }

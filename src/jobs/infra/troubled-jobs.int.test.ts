@@ -5,7 +5,7 @@ import { eventually } from '../../../tests/support/eventually.ts';
 import { startQueueWorker } from '../../../tests/support/queue-worker.ts';
 import { onceAborted } from '../../kernel/clock.ts';
 import { createSoloGate } from '../../kernel/solo-gate.ts';
-import { sql } from '../../platform/postgres/sql.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { busy } from '../domain/handler-signals.ts';
 
 let database: TestDatabase;
@@ -171,4 +171,108 @@ test('whoever is busy costs no attempt, and is asked again after the backoff at 
   await eventually(async () => assert.equal(await column(jobId, 'status'), 'completed'));
   assert.equal(await column(jobId, 'retry_count'), 0);
   assert.equal(await column(jobId, 'deferrals'), 2);
+});
+
+test('a renewal that hangs keeps neither a timeout nor the end of a lease from being noticed', async (t) => {
+  const aborted = Promise.withResolvers<unknown>();
+  const { enqueue } = await startQueueWorker(
+    database,
+    t,
+    async (_job, { signal }) => {
+      await onceAborted(signal);
+      aborted.resolve(signal.reason);
+    },
+    {
+      mayFail: true,
+      timeoutMs: () => 300,
+      leaseMs: 200,
+      wrap: (store) => ({ ...store, renew: () => new Promise(() => {}) }),
+    },
+  );
+  await enqueue();
+  assert.match(String(await aborted.promise), /lease of the job is over|no end within 300 ms/);
+});
+
+test('of a queue that is limited over all processes nothing is claimed ahead', async (t) => {
+  const limits: number[] = [];
+  const { enqueue } = await startQueueWorker(database, t, () => undefined, {
+    concurrency: 2,
+    maxPrefetch: 100,
+    isLimited: true,
+    wrap: (store) => ({
+      ...store,
+      claim(options) {
+        limits.push(options.limit);
+        return store.claim(options);
+      },
+    }),
+  });
+  const added = await Promise.all(Array.from({ length: 30 }, () => enqueue()));
+  for (const { jobId } of added)
+    await eventually(async () => assert.equal(await column(jobId, 'status'), 'completed'));
+  assert.ok(Math.max(...limits) <= 2, `claimed ${Math.max(...limits)}`);
+});
+
+test('an end whose answer was lost is written once: one failure, one line, one event', async (t) => {
+  let losesAnswer = true;
+  const { enqueue, queue } = await startQueueWorker(
+    database,
+    t,
+    () => {
+      throw new Error('it broke');
+    },
+    {
+      maxRetries: 1,
+      database: {
+        ...database.db,
+        async query<Row>(statement: Sql): Promise<readonly Row[]> {
+          const rows = await database.db.query<Row>(statement);
+          if (losesAnswer && statement.text.includes('settled AS')) {
+            losesAnswer = false;
+            throw Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+          }
+          return rows;
+        },
+      },
+    },
+  );
+  const { jobId } = await enqueue();
+  await eventually(async () => assert.equal(await column(jobId, 'status'), 'dead_letter'));
+  await eventually(() => assert.equal(losesAnswer, false));
+  const [counted] = await database.db.query<{ failures: bigint; events: bigint; retry_count: number }>(sql`
+    SELECT (SELECT count(*) FROM jobs.job_attempts WHERE job_id = ${jobId}) AS failures,
+           (SELECT count(*) FROM platform.notify_events WHERE subject = ${queue}) AS events,
+           retry_count FROM jobs.job_queue WHERE job_id = ${jobId}`);
+  assert.deepEqual(counted, { failures: 1n, events: 1n, retry_count: 1 });
+});
+
+test('a job that is put off for no time keeps its priority, and has no mark of a lost worker any more', async (t) => {
+  const { store, queue } = await startQueueWorker(database, t, () => undefined, { concurrency: 1 });
+  const other = `${queue}-other`;
+  const { jobId } = await store.enqueue({
+    queue: other,
+    payload: '{}',
+    dedupeKey: null,
+    priority: 100,
+    runAt: null,
+    maxRetries: 3,
+    trace: null,
+  });
+  await database.db.query(sql`UPDATE jobs.job_queue SET lease_lost = true WHERE job_id = ${jobId}`);
+  const { jobs: claimed } = await store.claim({
+    queue: other,
+    limit: 1,
+    leaseMs: 60_000,
+    lane: 'together',
+    after: null,
+  });
+  const [job] = claimed;
+  assert.ok(job);
+  await store.settle(other, [
+    { job, startedAt: new Date(), end: 'deferred', delayMs: 0, reason: 'released' },
+  ]);
+  const [row] = await database.db.query<{ ahead: number; lease_lost: boolean }>(sql`
+    SELECT (EXTRACT(epoch FROM run_at - sort_at) / 60)::float8 AS ahead, lease_lost
+    FROM jobs.job_queue WHERE job_id = ${jobId}`);
+  assert.deepEqual(row, { ahead: 100, lease_lost: false });
 });

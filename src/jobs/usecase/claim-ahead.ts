@@ -23,6 +23,11 @@ export function averageOf(averageMs: number | null, ms: number): number {
 }
 
 const lookBackEveryMs = 1000;
+/** A look back that takes longer is done once in a while only. */
+const dearMs = 20;
+const msPerJob = 0.1;
+/** So many times as long as it took, the next one waits. */
+const lookBackRest = 20;
 
 export type Claimer = Readonly<{
   claim(options: Pick<ClaimOptions, 'queue' | 'limit' | 'leaseMs'>): Promise<readonly ClaimedJob[]>;
@@ -32,22 +37,25 @@ export type Claimer = Readonly<{
  * While there is more than enough, the next claim begins where the last one ended: a transaction that runs long
  * elsewhere keeps every claimed row's old index entry alive, and each claim would step over all of them. Rows that
  * came in before the mark, those of higher priority among them, are found by looking back: once a second, and as soon
- * as a claim is not full.
+ * as a claim is not full. Where looking back takes long it is done less often.
  */
 export function createClaimer(store: Pick<JobStore, 'claim'>, clock: Clock): Claimer {
   let after: LowWater | null = null;
   let lookBackAtMs = 0;
+  let isDear = false;
   return {
     async claim(options) {
-      const now = clock.monotonicMs();
-      if (now >= lookBackAtMs) {
-        after = null;
-        lookBackAtMs = now + lookBackEveryMs;
+      const begin = clock.monotonicMs();
+      const from: LowWater | null = begin >= lookBackAtMs ? null : after;
+      const claimed = await store.claim({ ...options, lane: 'together', after: from });
+      const tookMs = clock.monotonicMs() - begin;
+      if (from === null) {
+        isDear = tookMs > dearMs + claimed.jobs.length * msPerJob;
+        lookBackAtMs = begin + tookMs + Math.max(lookBackEveryMs, lookBackRest * tookMs);
       }
-      const wasAfter: LowWater | null = after;
-      const claimed = await store.claim({ ...options, lane: 'together', after });
-      after = claimed.jobs.length === options.limit ? claimed.last : null;
-      const foundNothing = claimed.jobs.length === 0 && wasAfter !== null;
+      const isFull = claimed.jobs.length === options.limit;
+      after = isFull || isDear ? (claimed.last ?? from) : null;
+      const foundNothing = claimed.jobs.length === 0 && from !== null && !isDear;
       return foundNothing
         ? (await store.claim({ ...options, lane: 'together', after: null })).jobs
         : claimed.jobs;

@@ -12,13 +12,18 @@ export type EndQueue = Readonly<{
 export type EndQueueDeps = Readonly<{
   store: Pick<JobStore, 'settle'>;
   queue: string;
+  /** Not of those that were never begun. */
   onEnd: (end: JobEnd, status: string | null) => void;
   onError: (error: unknown) => void;
   /** A batch has been written down. */
   onChange: () => void;
+  /** Until then it is tried again while the database is away. */
+  until: AbortSignal;
 }>;
 
 const batchSize = 500;
+/** Of results, in characters. */
+const batchText = 4 * 1024 * 1024;
 const batchesAtOnce = 2;
 
 export function createEndQueue(deps: EndQueueDeps): EndQueue {
@@ -28,9 +33,10 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
 
   const writeBatch = async (batch: readonly JobEnd[]): Promise<void> => {
     try {
-      const settled = await deps.store.settle(deps.queue, batch);
+      const settled = await deps.store.settle(deps.queue, batch, deps.until);
       const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
-      for (const end of batch) deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
+      for (const end of batch)
+        if (end.end !== 'unstarted') deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
     } catch (error) {
       // Their leases run out, and the reaper ends them.
       deps.onError(error);
@@ -40,7 +46,7 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
   const write = async (): Promise<void> => {
     isScheduled = false;
     writers += 1;
-    while (ended.length > 0) await writeBatch(ended.splice(0, batchSize));
+    while (ended.length > 0) await writeBatch(ended.splice(0, batchLength(ended)));
     writers -= 1;
     deps.onChange();
   };
@@ -57,4 +63,16 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
       setImmediate(() => void write());
     },
   };
+}
+
+/** How many go together: one at least, and not more text than one statement should carry. */
+function batchLength(ended: readonly JobEnd[]): number {
+  let text = 0;
+  let count = 0;
+  for (const end of ended) {
+    if (end.end === 'completed') text += end.result?.length ?? 0;
+    if (count === batchSize || (count > 0 && text > batchText)) break;
+    count += 1;
+  }
+  return count;
 }

@@ -1,4 +1,5 @@
 import { messageOf } from '../../kernel/errors.ts';
+import { storableJson } from '../../kernel/storable-json.ts';
 import { readSignal, type HandlerSignal } from '../domain/handler-signals.ts';
 import type { JobRun } from './job-run.ts';
 import type { JobEnd } from './ports.ts';
@@ -39,10 +40,13 @@ function endOfSignal({ job, startedAt }: Of, told: HandlerSignal, error: string)
   }
 }
 
-/** What JSON cannot say is left out: the work is done, and doing it again would not help. */
+const longestResult = 1024 * 1024;
+
+/** What JSON cannot say, or is too long, is left out: the work is done, and doing it again would not help. */
 function resultText(result: unknown): string | null {
   try {
-    return JSON.stringify(result) ?? null;
+    const text = JSON.stringify(result) ?? null;
+    return text === null || text.length > longestResult ? null : storableJson(text);
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { storableJson } from '../../kernel/storable-json.ts';
 import type { ClaimedJob } from './ports.ts';
 
 /** What a handler gets beside its job. */
@@ -85,5 +86,5 @@ function progressText(value: unknown): string {
   if (text === undefined) throw new TypeError('progress is a value that JSON has');
   if (text.length > longestProgress)
     throw new RangeError(`progress is JSON text of up to ${longestProgress} characters`);
-  return text;
+  return storableJson(text);
 }

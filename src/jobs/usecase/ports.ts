@@ -48,6 +48,8 @@ export type JobEnd = Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; starte
     | Readonly<{ end: 'completed'; result: string | null }>
     | Readonly<{ end: 'failed'; error: string; isRetryable: boolean; retryAfterMs: number | null }>
     | Readonly<{ end: 'deferred'; delayMs: number; reason: string; isBusy?: boolean }>
+    /** Claimed and never begun: it goes back to where it stood. */
+    | Readonly<{ end: 'unstarted' }>
   );
 
 /** How it stands in the database now; null where it was somebody else's by then. */
@@ -58,8 +60,8 @@ export type JobStore = Readonly<{
   claim(options: ClaimOptions): Promise<Claimed>;
   /** Whether a job of the queue is due that is to run alone. */
   hasAlone(queue: string): Promise<boolean>;
-  /** Ends attempts of one queue. */
-  settle(queue: string, ends: readonly JobEnd[]): Promise<readonly SettledJob[]>;
+  /** Ends attempts of one queue; while the database is away it is tried again, until the signal aborts. */
+  settle(queue: string, ends: readonly JobEnd[], until?: AbortSignal): Promise<readonly SettledJob[]>;
   /** Prolongs leases; the jobs that are still held come back. */
   renew(
     jobs: readonly Pick<ClaimedJob, 'jobId' | 'lease'>[],

@@ -64,6 +64,8 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   const { queue, concurrency, leaseMs, pollMs } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
+  /** The stop's time is over: what could not be written down by then is left to the reaper. */
+  const givingUp = new AbortController();
   const claimer = createClaimer(store, clock);
   let waiting: ClaimedJob[] = [];
   /** Also those that were told to stop and still have their slot: the same job may run here again beside them. */
@@ -83,6 +85,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     onEnd: deps.onEnd,
     onError: (error) => deps.onError('settling', error),
     onChange: () => onChange(),
+    until: givingUp.signal,
   });
 
   /** Resolves when so few are left here, when something else has changed, or after the time. */
@@ -196,9 +199,16 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     if (said.length > 0) await store.saveProgress(said);
   };
 
-  const watch = async (): Promise<void> => {
+  /** Apart from the renewals: one that hangs must not keep a lease or a timeout from ending. */
+  const watchTimes = async (): Promise<void> => {
     while (!signal.aborted || running.size > 0) {
       checkTimes();
+      await sleep(checkEveryMs);
+    }
+  };
+
+  const keepLeases = async (): Promise<void> => {
+    while (!signal.aborted || running.size > 0) {
       await renewLeases().catch((error: unknown) => deps.onError('renewing leases', error));
       await saveProgress().catch((error: unknown) => deps.onError('saving progress', error));
       await sleep(checkEveryMs);
@@ -241,7 +251,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
   };
 
   const isAloneDue = async (): Promise<boolean> => {
-    if (clock.monotonicMs() < lookAloneAtMs) return false;
+    if (clock.monotonicMs() < lookAloneAtMs || zombies >= concurrency) return false;
     lookAloneAtMs = clock.monotonicMs() + lookAloneEveryMs;
     return store.hasAlone(queue);
   };
@@ -292,8 +302,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
         await sleep(retryAfterErrorMs, signal);
       }
     }
-    for (const job of waiting.splice(0))
-      ends.add({ job, startedAt: null, end: 'deferred', delayMs: 0, reason: 'the worker stops' });
+    for (const job of waiting.splice(0)) ends.add({ job, startedAt: null, end: 'unstarted' });
   };
 
   return {
@@ -302,11 +311,12 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     zombies: () => zombies,
     checkLeases: () => void (isLeaseCheckDue = true),
     async start() {
-      loops = Promise.all([workOnAll(), watch()]);
+      loops = Promise.all([workOnAll(), watchTimes(), keepLeases()]);
     },
     async stop(deadline) {
       stopping.abort();
       onChange();
+      void onceAborted(deadline).then(() => givingUp.abort());
       await Promise.race([loops, onceAborted(deadline)]);
       while (!ends.isEmpty() && !deadline.aborted) await change(0, checkEveryMs);
     },

@@ -11,7 +11,7 @@ import { createPostgresSagaReader } from './postgres-saga-reader.ts';
 import { createPostgresStarts } from './postgres-start.ts';
 import { createPostgresWorkflows } from './postgres-workflows.ts';
 
-export type ActingDeps = Pick<SagaActionDeps, 'db' | 'addEvents' | 'onSettled'> &
+export type ActingDeps = Required<Pick<SagaActionDeps, 'db' | 'addEvents' | 'onSettled'>> &
   Readonly<{ log: Logger; services: Pick<Services, 'of'> }>;
 
 /** What the routes work with. */

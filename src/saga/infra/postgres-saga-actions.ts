@@ -12,7 +12,15 @@ import type { Workflow } from '../domain/workflow.ts';
 import type { AbortDeps, AbortResult, AbortWish } from '../usecase/abort-saga.ts';
 import type { ActDeps, StepAct, StepActResult } from '../usecase/act-on-step.ts';
 import type { HeldSaga } from '../usecase/ports.ts';
-import { logColumns, sagaChannel, sagaColumns, stateOf, type LogRow, type SagaRow } from './saga-rows.ts';
+import {
+  logColumns,
+  logOrder,
+  sagaChannel,
+  sagaColumns,
+  stateOf,
+  type LogRow,
+  type SagaRow,
+} from './saga-rows.ts';
 import { isDeadlineNews, settleSagas, type AddEvents } from './settle-sagas.ts';
 
 export type SagaActionDeps = Readonly<{
@@ -21,7 +29,7 @@ export type SagaActionDeps = Readonly<{
   /** Null where nobody listens to events. */
   addEvents: AddEvents | null;
   /** Called when what a person did to a step is committed. */
-  onSettled: (before: KnownSaga, after: Settlement) => void;
+  onSettled?: (before: KnownSaga, after: Settlement) => void;
 }>;
 
 type KnownSaga = Pick<HeldSaga, 'id' | 'workflow' | 'state'>;
@@ -36,7 +44,7 @@ export function createPostgresSagaActions(deps: SagaActionDeps): AbortDeps['abor
     async act(sagaId, act) {
       const acted = await db.transaction((tx) => actIn(deps, tx, sagaId, cleaned(act)));
       if (acted.outcome !== 'settled') return acted;
-      deps.onSettled(acted.before, acted.after);
+      deps.onSettled?.(acted.before, acted.after);
       return { outcome: 'done', status: acted.after.state.status };
     },
   };
@@ -134,7 +142,7 @@ async function actIn(deps: SagaActionDeps, tx: Queryable, sagaId: string, act: S
 async function readLog(tx: Queryable, sagaId: string): Promise<readonly LogRow[]> {
   return tx.query<LogRow>(sql`
     SELECT ${logColumns} FROM saga.saga_step_logs l WHERE l.saga_id = ${sagaId}
-    ORDER BY l.started_at, l.step_index, l.attempt`);
+    ORDER BY ${logOrder}`);
 }
 
 /** Read after the saga was locked: whoever waited for it acts on the time at which it got it. */

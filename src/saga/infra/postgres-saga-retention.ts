@@ -54,6 +54,16 @@ async function walk(signal: AbortSignal, step: (after: Place | null) => Promise<
   return removed;
 }
 
+/** What has just been filled is small by the statistics, and would be read and sorted as a whole for every batch. */
+async function inIndexOrder<Row extends object>(db: Database, query: Sql): Promise<readonly Row[]> {
+  return db.transaction(async (tx) => {
+    await tx.query(sql`
+      SELECT set_config(name, 'off', true)
+      FROM unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) AS name`);
+    return tx.query<Row>(query);
+  });
+}
+
 const interval = (ms: number): Sql => sql`(${ms}::float8 * interval '1 millisecond')`;
 
 type SeenRow = Readonly<{ id: string; at: string; is_over: boolean }>;
@@ -74,14 +84,17 @@ async function archiveBatch(
   { after, limit }: Batch,
 ): Promise<Walked> {
   const cutoff = sql`now() - ${interval(retentionMs)}`;
-  const seen = await db.query<SeenRow>(sql`
+  const seen = await inIndexOrder<SeenRow>(
+    db,
+    sql`
     SELECT s.id, s.created_at::text AS at,
            s.status IN ('COMPLETED', 'FAILED', 'CANCELLED') AND s.updated_at < ${cutoff} AS is_over
     FROM saga.saga_states s
     WHERE s.created_at < ${cutoff} AND s.created_at >= ${after?.at ?? '-infinity'}::timestamptz
       AND (s.created_at, s.id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.ids[0] ?? firstId}::uuid)
     ORDER BY s.created_at, s.id
-    LIMIT ${limit}`);
+    LIMIT ${limit}`,
+  );
   const over = seen.filter((row) => row.is_over).map(({ id }) => id);
   const removed = over.length === 0 ? 0 : await db.transaction((tx) => archive(tx, over, unsentEvents));
   return { removed, last: placeOf(seen, limit) };
@@ -136,13 +149,16 @@ async function forgetBatch(
   { after, limit }: Batch,
 ): Promise<Walked> {
   const cutoff = sql`now() - ${interval(archiveRetentionMs)}`;
-  const seen = await db.query<SeenRow>(sql`
+  const seen = await inIndexOrder<SeenRow>(
+    db,
+    sql`
     SELECT a.id, a.created_at::text AS at, a.archived_at < ${cutoff} AS is_over
     FROM saga.saga_states_archive a
     WHERE a.created_at < ${cutoff} AND a.created_at >= ${after?.at ?? '-infinity'}::timestamptz
       AND (a.created_at, a.id) > (${after?.at ?? '-infinity'}::timestamptz, ${after?.ids[0] ?? firstId}::uuid)
     ORDER BY a.created_at, a.id
-    LIMIT ${limit}`);
+    LIMIT ${limit}`,
+  );
   const over = seen.filter((row) => row.is_over).map(({ id }) => id);
   const gone =
     over.length === 0
@@ -156,17 +172,20 @@ async function forgetBatch(
 type KeyRow = Readonly<{ at: string; workflow_name: string; key: string; is_over: boolean }>;
 
 /** A key outlives its saga: while the saga is among those that run or have just ended, whoever repeats it is answered. */
-async function removeStartKeys(db: Queryable, { after, limit }: Batch): Promise<Walked> {
+async function removeStartKeys(db: Database, { after, limit }: Batch): Promise<Walked> {
   const [name, key] = after?.ids ?? ['', ''];
   const from = after?.at ?? '-infinity';
-  const seen = await db.query<KeyRow>(sql`
+  const seen = await inIndexOrder<KeyRow>(
+    db,
+    sql`
     SELECT k.expires_at::text AS at, k.workflow_name, k.key,
            NOT EXISTS (SELECT 1 FROM saga.saga_states s WHERE s.id = k.saga_id) AS is_over
     FROM saga.saga_start_keys k
     WHERE k.expires_at < now() AND k.expires_at >= ${from}::timestamptz
       AND (k.expires_at, k.workflow_name, k.key) > (${from}::timestamptz, ${name}, ${key})
     ORDER BY k.expires_at, k.workflow_name, k.key
-    LIMIT ${limit}`);
+    LIMIT ${limit}`,
+  );
   const over = seen.filter((row) => row.is_over);
   const gone =
     over.length === 0

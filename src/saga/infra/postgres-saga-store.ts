@@ -14,6 +14,7 @@ import {
   abortOf,
   isActive,
   logColumns,
+  logOrder,
   sagaColumns,
   sagas,
   stateOf,
@@ -120,7 +121,7 @@ async function readLogs(
     SELECT ${logColumns}
     FROM ${rowsOf(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
     JOIN saga.saga_step_logs l ON l.saga_id = begun.id
-    ORDER BY l.started_at, l.step_index, l.attempt`);
+    ORDER BY ${logOrder}`);
   return Map.groupBy(logs, (row) => row.saga_id);
 }
 
@@ -140,15 +141,26 @@ function createDefinitions(db: Database) {
   };
 }
 
-/** Sorted, so that two processes that settle the same sagas wait for each other and do not lock each other out. */
+/**
+ * Sorted, so that two processes that settle the same sagas wait for each other and do not lock each other out. A
+ * process may have a saga twice, once without knowing that it has lost it: only the newest claim can be the true one.
+ */
 async function settleAll(
   deps: SagaStoreDeps,
   settles: readonly SagaSettle[],
 ): Promise<readonly SettleResult[]> {
   const sorted = settles.toSorted((a, b) => (a.saga.id < b.saga.id ? -1 : 1));
+  const newest = new Map<string, SagaSettle>();
+  for (const one of sorted) {
+    const { id, lease } = one.saga;
+    if (lease.epoch > (newest.get(id)?.saga.lease.epoch ?? -1n)) newest.set(id, one);
+  }
+  if (newest.size < settles.length) deps.worker.onStale(sagas.slice, settles.length - newest.size);
   const results = new Map<string, SettleResult>();
-  await settleBatch(deps, sorted, results);
-  return settles.map(({ saga }) => results.get(saga.id) ?? { outcome: 'stale' });
+  await settleBatch(deps, [...newest.values()], results);
+  const resultOf = (one: SagaSettle): SettleResult | undefined =>
+    newest.get(one.saga.id) === one ? results.get(one.saga.id) : undefined;
+  return settles.map((one) => resultOf(one) ?? { outcome: 'stale' });
 }
 
 /** A batch that fails on its data is halved down to the culprit; nothing of it was written. */

@@ -77,7 +77,9 @@ async function measure(
   { countedRows, measuredRows }: Readonly<{ countedRows: number; measuredRows: number }>,
 ) {
   return db.transaction(async (tx) => {
-    await tx.query(sql`SET LOCAL enable_seqscan = off`);
+    await tx.query(sql`
+      SELECT set_config(name, 'off', true)
+      FROM unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name`);
     return {
       counts: await countActive(tx, countedRows),
       waiting: await countNeedingPerson(tx, countedRows),

@@ -80,6 +80,13 @@ export const logColumns: Sql = sql`
   l.saga_id, l.step_index, l.action, l.attempt, l.status, l.answer, l.is_unsent, l.is_last, l.response_payload,
   l.error_message, l.actor, l.reason, l.started_at`;
 
+/**
+ * The order of the starts, by what a saga does: actions step by step, then undos step by step back. The times do not
+ * tell it, for each process has them from its own clock.
+ */
+export const logOrder: Sql = sql`
+  l.action DESC, CASE l.action WHEN 'EXECUTE' THEN l.step_index ELSE -l.step_index END, l.attempt`;
+
 /** `log` in the order of the starts. */
 export function stateOf(row: SagaRow, log: readonly LogRow[]): SagaState {
   return {

@@ -87,11 +87,12 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     if (sagas.length === 0) return;
     const { ids, endsAtMs } = await store.renew(sagas, leaseMs);
     const kept = new Set(ids);
-    for (const { id } of sagas) {
-      const mine = held.get(id);
-      if (mine === undefined) continue;
-      if (kept.has(id)) mine.lease = { ...mine.lease, endsAtMs };
-      else held.delete(id);
+    for (const saga of sagas) {
+      const mine = held.get(saga.id);
+      // Let go meanwhile, and perhaps claimed anew: that lease is another one.
+      if (mine?.saga !== saga) continue;
+      if (kept.has(saga.id)) mine.lease = { ...mine.lease, endsAtMs };
+      else held.delete(saga.id);
     }
   };
 

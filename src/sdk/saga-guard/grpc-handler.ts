@@ -61,7 +61,12 @@ async function answer<Metadata extends GrpcMetadata<Metadata>>(
   const headers = Object.fromEntries(names.map((name) => [name, metadata.get(name).map(String)]));
   const reply = await guarded({ headers, body: plainMessage(request) });
   if (reply.status > 299 || reply.result !== null) callback(failureOf(reply, emptied(metadata)));
-  else callback(null, (reply.body === null ? {} : JSON.parse(reply.body)) as never);
+  else callback(null, messageOf(reply) as never);
+}
+
+/** There is no message without fields; one that has none is empty. */
+function messageOf({ body }: GuardReply): unknown {
+  return (body === null ? null : JSON.parse(body)) ?? {};
 }
 
 /** Messages may be instances of generated classes; what counts is their JSON. */

@@ -27,8 +27,9 @@ export type GuardedCall = SagaCall & Readonly<{ op: SagaOp; deadline: Date; dige
 
 export type ReadCall = Readonly<{ ok: true; call: GuardedCall }> | Readonly<{ ok: false; flaw: string }>;
 
-/** Both are the primary key, and an entry of an index has little room. */
-const MAX_KEY_CHARACTERS = 255;
+/** Both are the primary key, and an entry of an index has little room: enough for a step of 255 encoded characters. */
+const MAX_SAGA_ID_BYTES = 255;
+const MAX_STEP_BYTES = 255 * 9;
 
 /**
  * Reads what the guard needs of a call to an action or to an undo. A call that says it is the other one is refused:
@@ -37,8 +38,8 @@ const MAX_KEY_CHARACTERS = 255;
 export function readGuardedCall({ headers, body }: GuardRequest, op: SagaOp): ReadCall {
   const sagaId = headerOf(headers, 'saga-id');
   const step = headerOf(headers, 'saga-step');
-  if (!isKey(sagaId)) return flawOf('saga-id');
-  if (!isKey(step)) return flawOf('saga-step');
+  if (!isKey(sagaId, MAX_SAGA_ID_BYTES)) return flawOf('saga-id');
+  if (!isKey(step, MAX_STEP_BYTES)) return flawOf('saga-step');
   const said = headerOf(headers, 'saga-op');
   if (said !== op) {
     if (said === 'action' || said === 'compensate')
@@ -70,11 +71,11 @@ function headerOf(headers: GuardRequest['headers'], name: string): string | unde
   return typeof value === 'string' || value === undefined ? value : value.length === 1 ? value[0] : undefined;
 }
 
-function isKey(text: string | undefined): text is string {
+function isKey(text: string | undefined, maxBytes: number): text is string {
   return (
     text !== undefined &&
     text !== '' &&
-    text.length <= MAX_KEY_CHARACTERS &&
+    Buffer.byteLength(text) <= maxBytes &&
     findUnsafeInput(text, 'key') === null
   );
 }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import {
   newStep,
   openGuardScene,
@@ -14,6 +17,7 @@ import type { Guarded } from './guarded-action.ts';
 import type { LongAction } from './long-action.ts';
 import type { SagaGuard } from './saga-guard.ts';
 
+const program = fileURLToPath(new URL('../../../tests/support/long-action-process.ts', import.meta.url));
 let scene: GuardScene;
 before(async () => void (scene = await openGuardScene()));
 after(() => scene.close());
@@ -152,6 +156,25 @@ test('an undo that was asked for before the process was lost ends once the lease
   assert.equal(await statusOf(undoing(), step.undo()), 204);
   goOn();
 });
+
+for (const next of ['action', 'undo'] as const)
+  test(`when the process of a long action is killed, the next ${next} goes on once the lease is over`, async () => {
+    const step = newStep();
+    const args = [scene.database.url, JSON.stringify(step.action())];
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      await once(child.stdout, 'data');
+    } finally {
+      child.kill('SIGKILL');
+    }
+    const { act, goOn } = heldAction(scene.guard);
+    goOn();
+    const [guarded, request] = next === 'action' ? [act, step.action()] : [undoing(), step.undo()];
+    await eventually(async () =>
+      assert.equal(await statusOf(guarded, request), next === 'action' ? 200 : 204),
+    );
+    assert.deepEqual(await scene.effectsOf(step.sagaId), next === 'action' ? ['action'] : []);
+  });
 
 test('a working row that is renewed is not taken over', async () => {
   const step = newStep();

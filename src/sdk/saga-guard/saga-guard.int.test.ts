@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { inMs, newStep, openGuardScene, type GuardScene } from '../../../tests/support/guarded-steps.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -205,19 +206,20 @@ test('the guard works whatever the defaults of the sessions are, and leaves the 
   const step = newStep();
   const guard = scene.openGuard({
     options:
-      '-c default_transaction_isolation=serializable -c default_transaction_read_only=on -c lock_timeout=7s',
+      '-c default_transaction_isolation=serializable -c default_transaction_read_only=on -c lock_timeout=7s -c synchronous_commit=off',
   });
   const settings: unknown[] = [];
   const reserve = guard.action(async (tx, { sagaId }) => {
     const { rows } = await tx.query(`
-      SELECT current_setting('transaction_isolation') AS isolation, current_setting('lock_timeout') AS wait`);
+      SELECT current_setting('transaction_isolation') AS isolation, current_setting('lock_timeout') AS wait,
+             current_setting('synchronous_commit') AS durable`);
     settings.push(...rows);
     await scene.effect(tx, sagaId, 'action');
     return 'done';
   });
   const replies = await Promise.all(Array.from({ length: 8 }, () => reserve(step.action())));
   assert.deepEqual(new Set(replies.map(({ body }) => body)), new Set(['"done"']));
-  assert.deepEqual(settings, [{ isolation: 'read committed', wait: '7s' }]);
+  assert.deepEqual(settings, [{ isolation: 'read committed', wait: '7s', durable: 'on' }]);
   assert.deepEqual(await scene.effectsOf(step.sagaId), ['action']);
 });
 
@@ -267,7 +269,7 @@ test('a call that is not one of a saga is refused with 400', async () => {
   const step = newStep();
   const good = step.action();
   for (const name of ['saga-id', 'saga-step', 'saga-op', 'saga-started-at', 'saga-deadline'])
-    for (const value of [undefined, '', 'x\0y', '\ud800', 'x'.repeat(300)]) {
+    for (const value of [undefined, '', 'x\0y', '\ud800', 'x'.repeat(3000)]) {
       const reply = await reserving()({ ...good, headers: { ...good.headers, [name]: value } });
       assert.deepEqual([reply.status, reply.result], [400, 'bad-request'], `${name}: ${value}`);
     }
@@ -276,6 +278,12 @@ test('a call that is not one of a saga is refused with 400', async () => {
   for (const body of [{ a: '\0' }, ['\ud800'], JSON.parse('['.repeat(2000) + ']'.repeat(2000))])
     assert.equal((await reserving()(step.action(body))).status, 400);
   assert.equal(await scene.phaseOf(step.sagaId), null);
+});
+
+test('a step may have the longest name that a saga can send', async () => {
+  const step = newStep(randomBytes(1147).toString('hex') + 'x');
+  assert.equal((await reserving()(step.action())).status, 200);
+  assert.equal((await releasing()(step.undo())).status, 200);
 });
 
 test('what is old enough goes, and everything else stays', async () => {
@@ -304,6 +312,35 @@ test('what is old enough goes, and everything else stays', async () => {
     ages.flatMap(([phase, days, stays]) => (stays ? [`${phase}-${days}`] : [])).toSorted(),
   );
   assert.equal(await scene.phaseOf(keep.sagaId), 'done');
+});
+
+test('a service that may not create tables works once there is one', async () => {
+  const role = `plain_${newStep().sagaId.slice(0, 8)}`;
+  await scene.pool.query(`CREATE ROLE ${role}`);
+  try {
+    await scene.pool.query(`
+      GRANT SELECT, INSERT, UPDATE, DELETE ON public.redrive_saga_steps TO ${role};
+      GRANT INSERT ON effects TO ${role}`);
+    const guard = scene.openGuard({ options: `-c role=${role}` });
+    await guard.migrate();
+    assert.equal((await guard.action(reserveHandler)(newStep().action())).status, 200);
+    await guard.cleanUp();
+  } finally {
+    await scene.pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  }
+});
+
+test('a report that fails changes no answer', async () => {
+  const guard = scene.openGuard(
+    {},
+    {
+      onError: () => {
+        throw new Error('the log is full');
+      },
+    },
+  );
+  const fail = guard.action(() => Promise.reject(new Error('no')));
+  assert.equal((await fail(newStep().action())).status, 500);
 });
 
 test('many processes may migrate at once', async () => {

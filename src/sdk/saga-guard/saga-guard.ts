@@ -49,7 +49,7 @@ export function sagaGuard(options: SagaGuardOptions): SagaGuard {
     pool,
     table: guardTable(schema),
     retentionMs,
-    onError: options.onError ?? writeError,
+    onError: quietly(options.onError ?? writeError),
   };
   const runs = createLongRuns();
   return {
@@ -66,9 +66,22 @@ async function migrate(pool: Pool, schema: string): Promise<void> {
   await inGuardTransaction<null>(pool, async ({ ask }) => {
     await ask(sql`SET LOCAL lock_timeout = 0`);
     await ask(sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    await ask(new Sql([sagaGuardMigration(schema)], []));
+    // Asked first: a service that may not create tables need not, once there is one.
+    const [found] = await ask(sql`SELECT to_regclass(${guardTable(schema).text})::text AS found`);
+    if (found?.['found'] == null) await ask(new Sql([sagaGuardMigration(schema)], []));
     return { end: 'commit', value: null };
   });
+}
+
+/** What reports a fault must not become one: the call has its answer all the same. */
+function quietly(report: GuardDeps['onError']): GuardDeps['onError'] {
+  return (error, call) => {
+    try {
+      report(error, call);
+    } catch (failure) {
+      writeError(failure, call);
+    }
+  };
 }
 
 function writeError(error: unknown, { sagaId, step }: SagaCall): void {

@@ -69,13 +69,16 @@ const toldBreaches = 20;
 export const sagaEnv = { KAFKA_ENABLED: 'false', SAGA_LEASE_SECS: '3' } as const;
 
 /** `shop` has the saga guard, `careless` does not, and `gone` is a service that nobody answers for. */
-export function servicesOf({ guardedUrl, bareUrl }: SpawnedParticipant): Readonly<Record<string, string>> {
+export function servicesOf(
+  { guardedUrl, bareUrl }: SpawnedParticipant,
+  goneUrl = 'http://127.0.0.1:9',
+): Readonly<Record<string, string>> {
   const http = { type: 'http', max_in_flight: 60 } as const;
   return {
     SERVICES: JSON.stringify({
       shop: { ...http, base_url: guardedUrl },
       careless: { ...http, base_url: bareUrl, idempotent: false },
-      gone: { ...http, base_url: 'http://127.0.0.1:9' },
+      gone: { ...http, base_url: goneUrl },
     }),
   };
 }
@@ -91,6 +94,7 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
     db,
     serviceOf: () => ({ isIdempotent: true }),
     addEvents: null,
+    onSettled: () => {},
   });
   const workflows = createPostgresWorkflows(db);
   const replicas: Replica[] = [];

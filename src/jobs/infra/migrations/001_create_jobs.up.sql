@@ -265,7 +265,7 @@ BEGIN
     NEW.resolution := NULL;
     NEW.deferrals := 0;
     NEW.run_at := clock_timestamp();
-    NEW.sort_at := NEW.run_at;
+    NEW.sort_at := NEW.run_at - NEW.priority * interval '1 minute';
     NEW.lease_owner := NULL;
     NEW.lease_until := NULL;
     NEW.lease_lost := false;

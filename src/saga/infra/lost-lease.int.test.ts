@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { done, openSagaScene, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import { decide } from '../domain/decide.ts';
+import type { Workflow } from '../domain/workflow.ts';
+import type { HeldSaga, SagaSettle } from '../usecase/ports.ts';
+
+let at: SagaScene;
+before(async () => void (at = await openSagaScene()));
+after(() => at.drop());
+
+const workflow = (name: string): Workflow => ({
+  name,
+  deadlineMs: null,
+  steps: [stepOf('reserve'), stepOf('charge')],
+});
+
+/** What a claim of it leads to, with the call that it opens. */
+function opening(saga: HeldSaga): SagaSettle {
+  const decided = decide(saga.workflow, saga.state, { kind: 'claimed' }, around);
+  assert.ok(decided.outcome === 'settle' && decided.next.do === 'call');
+  const { attempt, state } = decided.next.opening;
+  const known = { abort: null, isDeadlineOver: false };
+  return { saga, known, state, changed: decided.changed, added: [attempt], events: [], keepsLease: true };
+}
+
+const around = { now: Date.now(), random: () => 0.5, serviceOf: () => ({ isIdempotent: true }) };
+
+async function claimOne(): Promise<HeldSaga> {
+  const [saga] = await at.store().claim(1, 15_000);
+  return saga ?? assert.fail('nothing was due');
+}
+
+test('whoever has a saga twice, once without knowing that it has lost it, settles it once', async () => {
+  const id = await at.start(workflow('twice'));
+  const lost = await claimOne();
+  await at.db.query(sql`UPDATE saga.saga_states SET lease_until = now() WHERE id = ${id}`);
+  assert.equal(await at.store().reap(), 1);
+  const held = await claimOne();
+  const results = await at.store().settle([opening(lost), opening(held)]);
+  assert.deepEqual(
+    results.map(({ outcome }) => outcome),
+    ['stale', 'settled'],
+  );
+});
+
+test('attempts are counted by their numbers, whatever the clocks of their processes said', async (t) => {
+  const id = await at.start(workflow('backwards'));
+  await at.db.query(sql`
+    UPDATE saga.saga_states SET status = 'RUNNING', wake_at = now() WHERE id = ${id}`);
+  await at.db.query(sql`
+    INSERT INTO saga.saga_step_logs
+      (saga_id, step_index, step_name, action, attempt, status, answer, error_message, started_at, completed_at)
+    VALUES (${id}, 0, 'reserve', 'EXECUTE', 1, 'TIMEOUT', 'unknown', 'no answer', now(), now()),
+           (${id}, 0, 'reserve', 'EXECUTE', 2, 'TIMEOUT', 'unknown', 'no answer', now() - interval '1 s', now())`);
+  const engine = at.newEngine(() => done());
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(500)));
+  await at.ends(id, 'COMPLETED');
+});
