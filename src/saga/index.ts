@@ -113,6 +113,15 @@ export function createSaga(deps: SagaDeps): Saga {
     { mostHeld: 2 * options.maxConcurrent, leaseMs: options.leaseSecs * 1000, pollMs },
   );
 
+  const reaper = createLoop({
+    name: 'saga reaper',
+    everyMs: reapEveryMs,
+    async run() {
+      const reaped = await store.reap();
+      if (reaped > 0) log.warn({ count: reaped }, 'sagas of lost workers go on');
+    },
+    onError: (error) => log.warn({ err: error }, 'the reaper failed'),
+  });
   const acting = createActing({
     db,
     log,
@@ -124,22 +133,15 @@ export function createSaga(deps: SagaDeps): Saga {
   return {
     addRoutes: (app) => addSagaSliceRoutes(app, { ...acting, services: known }),
     workflowFiles,
-    engine: {
-      ...engine,
+    engine,
+    reaper: {
+      ...reaper,
+      // The last to stop of those that use them, also where no engine runs.
       async stop(deadline) {
-        await engine.stop(deadline);
+        await reaper.stop(deadline);
         await services.close();
       },
     },
-    reaper: createLoop({
-      name: 'saga reaper',
-      everyMs: reapEveryMs,
-      async run() {
-        const reaped = await store.reap();
-        if (reaped > 0) log.warn({ count: reaped }, 'sagas of lost workers go on');
-      },
-      onError: (error) => log.warn({ err: error }, 'the reaper failed'),
-    }),
     maintenance: createMaintenance({
       db,
       worker,

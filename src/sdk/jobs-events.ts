@@ -47,7 +47,7 @@ export function reaped({ queue, jobId, status, error }: ReapedJob): JobEvent {
 function outcomeOf({ end }: JobEnd, status: string | null): JobOutcome {
   if (status === null) return 'stale';
   if (status === 'dead_letter' || status === 'completed') return status;
-  return end === 'deferred' || end === 'unstarted' ? 'deferred' : 'failed';
+  return end === 'deferred' ? 'deferred' : 'failed';
 }
 
 /** Where nobody else listens: what somebody has to know of goes to the standard error output. */

@@ -72,6 +72,20 @@ test('a job is pushed to its target, and the answer is its result', async (t) =>
   assert.equal(partner.ledger.get(jobId)?.count, 1);
 });
 
+test('numbers of a payload reach the target digit by digit, also from a queue that is limited', async (t) => {
+  const { becomes, requestsOf, system } = await startScene(t, { global_concurrency: 2 });
+  const payload = '{"id": 12345678901234567890, "huge": 1e400, "price": 1.10}';
+  for (const queue of ['push', 'beside']) {
+    const [row] = await system.db.query<{ id: string; stored: string }>(sql`
+      SELECT job_id AS id, ${payload}::jsonb::text AS stored FROM jobs.enqueue(${queue}, ${payload}::jsonb)`);
+    assert.ok(row);
+    await becomes(row.id, 'completed');
+    const body = requestsOf(row.id)[0]?.body ?? '';
+    assert.ok(body.includes(`"payload":${row.stored},`), body);
+    assert.match(row.stored, /"id": 12345678901234567890.*"price": 1\.10/);
+  }
+});
+
 test('what the target answers decides: come again, never again, or later at no cost', async (t) => {
   const { job, becomes, requestsOf } = await startScene(t);
   const does = (...acts: readonly PartnerAct[]) => job({ payload: { does: acts } });

@@ -5,13 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createInventory } from '../../examples/order-participants/inventory.ts';
 import { createPayment } from '../../examples/order-participants/payment.ts';
 import { serve, type RunningService, type Service } from '../../examples/order-participants/serve.ts';
 import { createShipping } from '../../examples/order-participants/shipping.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { openServicePool } from '../support/guarded-steps.ts';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -19,7 +20,7 @@ const running: RunningService[] = [];
 
 before(async () => {
   database = await createTestDatabase('empty');
-  pool = new Pool({ connectionString: database.url });
+  pool = openServicePool(database.url);
 });
 after(async () => {
   await Promise.all(running.map((each) => each.stop()));

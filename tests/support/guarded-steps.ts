@@ -35,6 +35,13 @@ export function inMs(ms: number): string {
   return new Date(Date.now() + ms).toISOString();
 }
 
+/** The pool of a service. A pool has ended before its connections have, and dropping the database breaks those off. */
+export function openServicePool(url: string, more: PoolConfig = {}): Pool {
+  const pool = new Pool({ connectionString: url, ...more });
+  pool.on('connect', (client) => void client.on('error', () => {}));
+  return pool;
+}
+
 /** A participant's own database, with the guard's table and one that every effect leaves a row in. */
 export type GuardScene = Readonly<{
   database: TestDatabase;
@@ -56,7 +63,7 @@ export async function openGuardScene(): Promise<GuardScene> {
   const pools: Pool[] = [];
   const guards: SagaGuard[] = [];
   const openPool = (more: PoolConfig): Pool => {
-    const pool = new Pool({ connectionString: database.url, max: 20, ...more });
+    const pool = openServicePool(database.url, { max: 20, ...more });
     pools.push(pool);
     return pool;
   };

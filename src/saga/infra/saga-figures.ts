@@ -77,9 +77,7 @@ async function measure(
   { countedRows, measuredRows }: Readonly<{ countedRows: number; measuredRows: number }>,
 ) {
   return db.transaction(async (tx) => {
-    await tx.query(sql`
-      SELECT set_config(name, 'off', true)
-      FROM unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name`);
+    await tx.query(sql`SET LOCAL enable_seqscan = off`);
     return {
       counts: await countActive(tx, countedRows),
       waiting: await countNeedingPerson(tx, countedRows),
@@ -109,7 +107,7 @@ async function countNeedingPerson(db: Queryable, countedRows: number): Promise<n
 /**
  * A step is in doubt from the end of its first attempt whose end nobody knows, until it is known to be done or not
  * done, is undone, or a person has said to go on without it. Those that wait for a person have been in doubt for
- * longest, and the oldest of them come first.
+ * longest, and the oldest of them come first. Each saga is asked for by itself: a join might begin with all logs.
  */
 async function measureDoubt(db: Queryable, measuredRows: number): Promise<number> {
   const [row] = await db.query<{ seconds: number | null }>(sql`
@@ -118,13 +116,17 @@ async function measureDoubt(db: Queryable, measuredRows: number): Promise<number
       UNION
       (SELECT id FROM saga.saga_states WHERE status IN ('RUNNING', 'COMPENSATING') LIMIT ${measuredRows})
     )
-    SELECT date_part('epoch', clock_timestamp() - min(unknown.completed_at)) AS seconds
+    SELECT date_part('epoch', clock_timestamp() - min(doubt.since)) AS seconds
     FROM looked_at
-    JOIN saga.saga_step_logs unknown ON unknown.saga_id = looked_at.id
-    WHERE unknown.action = 'EXECUTE' AND unknown.answer = 'unknown' AND NOT unknown.is_unsent
-      AND NOT EXISTS (
-        SELECT 1 FROM saga.saga_step_logs known
-        WHERE known.saga_id = unknown.saga_id AND known.step_index = unknown.step_index
-          AND (known.status IN ('SUCCESS', 'SKIPPED') OR known.answer = 'not_done'))`);
+    CROSS JOIN LATERAL (
+      SELECT min(unknown.completed_at) AS since
+      FROM saga.saga_step_logs unknown
+      WHERE unknown.saga_id = looked_at.id AND unknown.action = 'EXECUTE'
+        AND unknown.answer = 'unknown' AND NOT unknown.is_unsent
+        AND NOT EXISTS (
+          SELECT 1 FROM saga.saga_step_logs known
+          WHERE known.saga_id = unknown.saga_id AND known.step_index = unknown.step_index
+            AND (known.status IN ('SUCCESS', 'SKIPPED') OR known.answer = 'not_done'))
+    ) AS doubt`);
   return Math.max(0, row?.seconds ?? 0);
 }

@@ -37,12 +37,26 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   const held = new Map<string, { saga: HeldSaga; lease: Lease }>();
   let loops: Promise<unknown> = Promise.resolve();
   let onRoom = (): void => {};
+  let due = new AbortController();
 
   const isLeaseAlive = (id: string): boolean => {
     const mine = held.get(id);
     return mine !== undefined && remainingMs(mine.lease, clock) > 0;
   };
-  const drivers: DriveDeps = { ...deps, isLeaseAlive, isStopping: () => signal.aborted };
+  /** A saga that was let go here is due again soon: the claims do not wait for their next look. */
+  const lookAgainAt = (dueAt: number): void => {
+    const inMs = Math.max(1, dueAt - deps.now());
+    if (inMs < pollMs) setTimeout(() => due.abort(), inMs).unref();
+  };
+  const drivers: DriveDeps = {
+    ...deps,
+    isLeaseAlive,
+    isStopping: () => signal.aborted,
+    onSettled(saga, written) {
+      deps.onSettled(saga, written);
+      if (!written.keepsLease && written.state.wakeAt !== null) lookAgainAt(written.state.wakeAt);
+    },
+  };
 
   const drive = async (saga: HeldSaga): Promise<void> => {
     held.set(saga.id, { saga, lease: saga.lease });
@@ -67,11 +81,13 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   const claimSome = async (): Promise<void> => {
     const room = Math.min(claimBatch, options.mostHeld - held.size);
     if (room <= 0) return whenRoom();
+    due = new AbortController();
     const sagas = await store.claim(room, leaseMs);
     for (const saga of sagas) void drive(saga);
     if (sagas.length > 0) return;
     const dueInMs = await store.nextDueInMs();
-    await deps.waitForWork(Math.max(1, Math.min(pollMs, dueInMs ?? pollMs)), signal);
+    const waitMs = Math.max(1, Math.min(pollMs, dueInMs ?? pollMs));
+    await deps.waitForWork(waitMs, AbortSignal.any([signal, due.signal]));
   };
 
   const claimAll = async (): Promise<void> => {
