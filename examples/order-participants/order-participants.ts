@@ -9,6 +9,7 @@ import { createShipping } from './shipping.ts';
  * Each would have a database of its own; here they share one, and the guard's table with it.
  */
 const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+pool.on('error', (error) => process.stderr.write(`an idle connection broke off: ${error.message}\n`));
 const create = [createInventory, createPayment, createShipping];
 const firstPort = Number(process.env['PORT'] ?? 4101);
 

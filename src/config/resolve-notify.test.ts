@@ -35,6 +35,41 @@ test('every kind of notifier has its defaults', () => {
   );
 });
 
+const namesOf = (...notify: readonly object[]): readonly string[] =>
+  loadNotify(notify).notify.map(({ name }) => name);
+
+test('a notifier is known by its name, or else by its type and address, wherever it stands in the list', () => {
+  const slack = { type: 'slack', url: slackUrl };
+  const names = namesOf(webhook, slack, email);
+  assert.deepEqual(names, ['webhook_2ff4e1a1', 'slack_00000000', 'email_00000000']);
+  assert.deepEqual(namesOf(email, slack, webhook), names.toReversed());
+  assert.deepEqual(namesOf({ ...webhook, name: 'on-call' }, webhook), ['on-call', names[0]]);
+});
+
+test('what is no address may change, and the notifier stays who it is', () => {
+  const changes = { cooldown: '1h', slices: 'jobs', timeout_ms: 1 };
+  assert.deepEqual(namesOf({ ...webhook, ...changes, secret: 'another secret' }), namesOf(webhook));
+  assert.deepEqual(namesOf({ ...email, ...changes, host: 'other.example.com' }), namesOf(email));
+  const two = ['a@example.com', 'b@example.com'];
+  assert.deepEqual(namesOf({ ...email, to: two.toReversed() }), namesOf({ ...email, to: two }));
+  const folder = folderOf({ slack: slackUrl });
+  const slack = { type: 'slack', url: { file: join(folder, 'slack') } };
+  const names = namesOf(slack);
+  writeFileSync(join(folder, 'slack'), `${slackUrl}-new`);
+  assert.deepEqual(namesOf(slack), names, 'an address in a file is known by the file');
+});
+
+test('two notifiers of one name, or of one address and no names, are refused', () => {
+  const problemWith = (last: object) =>
+    problemOf(() => loadNotify([{ ...webhook, name: 'ops' }, webhook, last]));
+  const named = problemWith({ ...email, name: 'ops' });
+  assert.equal(named.path, 'notify[2].name');
+  assert.match(named.reason, /^ops is also the name of notify\[0\]/);
+  const unnamed = problemWith({ ...webhook, cooldown: '1h' });
+  assert.equal(unnamed.path, 'notify[2].name');
+  assert.match(unnamed.reason, /^webhook_[0-9a-f]{8} is also the name of notify\[1\]/);
+});
+
 test('a variable holds the list as JSON', () => {
   const notify = JSON.stringify([{ ...webhook, cooldown: '30s', slices: 'jobs' }]);
   const [hook] = load({ env: { NOTIFY: notify } }).notify;
@@ -75,6 +110,9 @@ const wrong: readonly (readonly [notifier: unknown, at: string, reason: RegExp])
   [{ ...webhook, url: 'https://me:hunter2@a/b' }, '.url', /must not hold a user or a password/],
   [{ ...webhook, secret: 'short' }, '.secret', /at least 8 characters/],
   [{ ...webhook, secret: { file: '/nowhere' } }, '.secret.file', /cannot be read: ENOENT/],
+  ...['', '1st', 'Ops', '_ops', 'a b', 'a'.repeat(41), 7].map(
+    (name) => [{ ...webhook, name }, '.name', /1 to 40 characters of a-z/] as const,
+  ),
   [{ ...webhook, coldown: '5m' }, '.coldown', /unknown key for type webhook/],
   [{ ...webhook, cooldown: '0s' }, '.cooldown', /from 1s to 7d/],
   [{ ...webhook, cooldown: 5 }, '.cooldown', /unit is missing/],
@@ -91,7 +129,7 @@ const wrong: readonly (readonly [notifier: unknown, at: string, reason: RegExp])
 
 for (const [notifier, at, reason] of wrong)
   test(`wrong: ${inspect(notifier, { breakLength: Infinity })}`, () => {
-    const problem = problemOf(() => loadNotify([webhook, notifier]));
+    const problem = problemOf(() => loadNotify([{ ...webhook, name: 'first' }, notifier]));
     assert.equal(problem.path, `notify[1]${at}`);
     assert.match(problem.reason, reason);
     assert.doesNotMatch(problem.reason, /hunter2/);

@@ -1,4 +1,4 @@
-/** What a service imports: `import { jobs, outbox } from 'redrive'`. Nothing of the server is loaded with it. */
+/** What a service imports: `import { jobs, outbox, saga } from 'redrive'`. Nothing of the server is loaded with it. */
 export { busy, notRetryable, retryAfter, snooze } from '../jobs/domain/handler-signals.ts';
 export type { JobContext } from '../jobs/usecase/job-run.ts';
 export type { EnqueuedJob, EnqueueOptions, NewJob } from './enqueue.ts';
@@ -17,6 +17,13 @@ export { outbox } from './outbox.ts';
 export type { AddedOrder, NewOrder } from './outbox.ts';
 export { defineQueue } from './queue.ts';
 export type { PayloadSchema, Queue, SchemaIssue, SchemaResult, StandardSchema } from './queue.ts';
+export { saga } from './saga.ts';
+export type { SagaAfterPivot, SagaBuilder, SagaOptions, SagaWorkflow } from './saga-builder.ts';
+export { required, text } from './saga-reference.ts';
+export type { Mapped, Ref } from './saga-reference.ts';
+export { call, service } from './saga-service.ts';
+export type { Call, Method, Operation, PathValues } from './saga-service.ts';
+export type { StartedSaga, StartOptions } from './saga-start.ts';
 export { expressHandler } from './saga-guard/express-handler.ts';
 export { fastifyHandler } from './saga-guard/fastify-handler.ts';
 export { grpcHandler } from './saga-guard/grpc-handler.ts';

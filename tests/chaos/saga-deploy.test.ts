@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inOrder, openSagaScene, placeOrder, shopStep, workflowOf } from './support/saga-scene.ts';
+import { inOrder, openSagaScene, placeOrder, shopStep, tagsFrom, workflowOf } from './support/saga-scene.ts';
+import { until } from './support/until.ts';
 
 const held = { step: 'charge', op: 'action', does: { act: 'hold', effect: 'before' } } as const;
 
@@ -48,5 +49,32 @@ describe('A new definition of a workflow whose sagas run', () => {
       sagas.filter((saga) => saga.hash === hash).map(({ id }) => id),
       [young],
     );
+  });
+});
+
+describe('A replica that is replaced while its sagas run', () => {
+  it('ends its calls, opens no others, and leaves the rest to the next one: no attempt is lost', async (t) => {
+    const at = await openSagaScene({
+      script: { otherwise: { act: 'ok', delayMs: 100 } },
+      // So long that nothing can come from a lease that is over.
+      env: { SAGA_LEASE_SECS: '60', SAGA_MAX_CONCURRENT: '20' },
+    });
+    t.after(() => at.close());
+    const old = await at.start();
+    await at.begin(placeOrder, tagsFrom('order', 200));
+    const count = async (status: string): Promise<number> =>
+      (await at.all()).filter((saga) => saga.status === status).length;
+    await until('some have ended', async () => (await count('COMPLETED')) >= 10 || null);
+    const [code] = await Promise.all([old.terminate(), at.start()]);
+    assert.equal(code, 0);
+    await at.atRest();
+    const sagas = await at.check();
+    for (const { id, status } of sagas) {
+      assert.equal(status, 'COMPLETED');
+      assert.deepEqual(
+        await at.story(id),
+        inOrder.map((step) => `${step} 1 SUCCESS`),
+      );
+    }
   });
 });

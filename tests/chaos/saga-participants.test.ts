@@ -66,7 +66,7 @@ const rules: readonly ParticipantRule[] = [
   charge('needs no undo', { act: 'reset', effect: true }),
   ...undoCharge('undo hangs', hang, 1),
   ...undoCharge('undo answers 500', { act: 'status', status: 500, effect: true }, 1),
-  ...undoCharge('undo refuses', { act: 'refuse' }),
+  ...undoCharge('undo refuses', { act: 'refuse' }, 1),
 ];
 
 describe('A participant', { concurrency: true }, () => {
@@ -80,7 +80,7 @@ describe('A participant', { concurrency: true }, () => {
       await at.atRest();
       const effects = await at.participant.guardedEffects();
       // Who says no and then does it all the same is beyond help.
-      await at.participant.deliverAgain(['does not understand', 'undo refuses']);
+      await at.participant.deliverAgain(['does not understand']);
       assert.deepEqual(
         await at.participant.guardedEffects(),
         effects,
@@ -177,10 +177,16 @@ describe('A participant', { concurrency: true }, () => {
       assert.deepEqual(await at.calls(id), [...inOrder, ...undoneOf('charge', 'charge', 'reserve')]);
     });
 
-  it('whose undo refuses leaves the saga to a person, and to nobody else', async () => {
+  it('whose undo refuses leaves the saga to a person, who may have it asked again', async () => {
     const id = await at.beginOne(placeOrder, 'undo refuses');
     const saga = await at.becomes(id, 'asks a person', ({ needsPerson }) => needsPerson);
     assert.deepEqual([saga.status, saga.compensation], ['COMPENSATING', 'stuck']);
     assert.deepEqual(await at.calls(id), [...inOrder, 'undo charge']);
+    for (const kind of ['skip', 'resolve'] as const)
+      assert.equal((await at.act(id, kind, 'charge')).outcome, 'refused', 'a late call may still begin');
+    assert.equal((await at.act(id, 'retry', 'reserve')).outcome, 'refused', 'it is stuck elsewhere');
+    assert.equal((await at.act(id, 'retry', 'charge')).outcome, 'done');
+    await at.ends(id, 'FAILED');
+    assert.deepEqual(await at.calls(id), [...inOrder, ...undoneOf('charge', 'charge', 'reserve')]);
   });
 });

@@ -37,6 +37,15 @@ async function openHook(t: TestContext, path?: string): Promise<HookReceiver> {
 }
 
 const webhookTo = ({ url }: HookReceiver): object => ({ type: 'webhook', url, secret, cooldown: '1h' });
+const opsAt = (hook: HookReceiver): object => ({ ...webhookTo(hook), name: 'ops' });
+
+type Readiness = Readonly<{
+  status: string;
+  checks: Readonly<Record<'notify' | 'outbox', Readonly<{ status: string; message?: string }>>>;
+}>;
+
+const readinessOf = async ({ system }: OutboxSystem): Promise<Readiness> =>
+  (await system.api.get<Readiness>('/readyz')).body;
 
 async function open(
   t: TestContext,
@@ -64,7 +73,10 @@ function verified({ headers, bytes }: ReceivedHook): Body {
   assert.equal(createHmac('sha256', secret).update(`${t}.`).update(bytes).digest('hex'), v1);
   assert.ok(Math.abs(Number(t) - Date.now() / 1000) < 300);
   const body = JSON.parse(bytes.toString('utf8')) as Body;
-  assert.match(String(headers['idempotency-key']), new RegExp(`^_notify_\\d+:${body.id}$`));
+  assert.match(
+    String(headers['idempotency-key']),
+    new RegExp(`^_notify_(ops|webhook_[0-9a-f]{8}):${body.id}$`),
+  );
   return body;
 }
 
@@ -201,13 +213,13 @@ test('a short cool-down ends by itself', async (t) => {
 
 test('a receiver that is away for a while misses nothing', async (t) => {
   const hook = await openHook(t);
-  const outbox = await open(t, [webhookTo(hook)]);
+  const outbox = await open(t, [opsAt(hook)]);
   await hook.goAway();
   await orderDies(outbox, 'broker');
   await orderDies(outbox, 'warehouse');
   await eventually(async () => {
     const rows = await outbox.system.db.query<{ retry_count: number }>(sql`
-      SELECT retry_count FROM outbox.outbox_orders WHERE destination = '_notify_1'`);
+      SELECT retry_count FROM outbox.outbox_orders WHERE destination = '_notify_ops'`);
     assert.equal(rows.length, 2);
     // More than any other order would be tried.
     for (const row of rows) assert.ok(row.retry_count > 8);
@@ -220,18 +232,15 @@ test('a receiver that is away for a while misses nothing', async (t) => {
 
 test('a notifier that is refused tells nobody about itself: readiness does, and a figure, until a person has looked', async (t) => {
   const hook = await openHook(t);
-  const outbox = await open(t, [webhookTo(hook)]);
+  const outbox = await open(t, [opsAt(hook)]);
   const { api, db } = outbox.system;
-  const readiness = async () =>
-    (await api.get<{ status: string; checks: { notify: { status: string; message?: string } } }>('/readyz'))
-      .body;
-  await eventually(async () => assert.equal((await readiness()).checks.notify.status, 'healthy'));
+  await eventually(async () => assert.equal((await readinessOf(outbox)).checks.notify.status, 'healthy'));
   hook.answerWith(400, 'go away');
   await orderDies(outbox);
   await eventually(async () => {
-    const { status, checks } = await readiness();
+    const { status, checks } = await readinessOf(outbox);
     assert.equal(status, 'degraded');
-    assert.match(checks.notify.message ?? '', /_notify_1/);
+    assert.match(checks.notify.message ?? '', /_notify_ops/);
   });
   await eventually(async () => assert.match((await api.get('/metrics')).text, /^outbox_internal_dead 1$/m));
   const events = await db.query(sql`SELECT 1 FROM platform.notify_events`);
@@ -239,10 +248,48 @@ test('a notifier that is refused tells nobody about itself: readiness does, and 
   assert.deepEqual([events.length, orders.map(({ status }) => status)], [0, ['dead']]);
 
   const [order] = await db.query<{ id: bigint }>(sql`
-    SELECT id FROM outbox.outbox_orders WHERE destination = '_notify_1'`);
+    SELECT id FROM outbox.outbox_orders WHERE destination = '_notify_ops'`);
   const skipped = await api.post(`/api/v1/outbox/orders/${order?.id}/skip`, { reason: 'seen' });
   assert.equal(skipped.status, 200, skipped.text);
-  await eventually(async () => assert.equal((await readiness()).checks.notify.status, 'healthy'));
+  await eventually(async () => assert.equal((await readinessOf(outbox)).checks.notify.status, 'healthy'));
+});
+
+test('what waits for a notifier goes to it and to nobody else, whoever joins the list or is put in its place', async (t) => {
+  const hook = await openHook(t);
+  const other = await openHook(t, '/other');
+  const first = await open(t, [webhookTo(hook)]);
+  const { db, database } = first.system;
+  await hook.goAway();
+  await orderDies(first);
+  await orderDies(first);
+  await eventually(async () => {
+    const [row] = await db.query<{ held: number }>(sql`
+      SELECT held_count::int AS held FROM platform.notify_groups`);
+    assert.equal(row?.held, 1);
+  });
+  await first.system.stop();
+  await passCooldown(db);
+
+  const without = await open(t, [webhookTo(other)], { database, partner: first.partner });
+  const { checks } = await eventually(async () => {
+    const readiness = await readinessOf(without);
+    assert.deepEqual(
+      [readiness.checks.outbox.status, readiness.checks.notify.status],
+      Array(2).fill('degraded'),
+    );
+    return readiness;
+  });
+  assert.match(checks.outbox.message ?? '', /unknown here: _notify_webhook_[0-9a-f]{8}$/);
+  assert.match(checks.notify.message ?? '', /held for notifiers unknown here: _notify_webhook_[0-9a-f]{8}$/);
+  await without.system.stop();
+
+  await hook.comeBack();
+  const both = await open(t, [webhookTo(other), webhookTo(hook)], { database, partner: first.partner });
+  const bodies = await receivedBy(hook, 2);
+  assert.deepEqual(bodies.map(({ is_summary }) => is_summary).toSorted(), [false, true]);
+  assert.equal(other.received.length, 0);
+  await eventually(async () => assert.equal((await readinessOf(both)).checks.notify.status, 'healthy'));
+  await both.system.stop();
 });
 
 test('two replicas tell once', async (t) => {

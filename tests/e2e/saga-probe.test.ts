@@ -5,15 +5,26 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import {
+  loadPackageDefinition,
+  Server,
+  ServerCredentials,
+  type ServiceClientConstructor,
+} from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { ReflectionService } from '@grpc/reflection';
 import type { Pool } from 'pg';
 import { createInventory } from '../../examples/order-participants/inventory.ts';
 import { createPayment } from '../../examples/order-participants/payment.ts';
 import { serve, type RunningService, type Service } from '../../examples/order-participants/serve.ts';
 import { createShipping } from '../../examples/order-participants/shipping.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
+import { grpcHandler, sagaGuard } from '../../src/sdk/index.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { openServicePool } from '../support/guarded-steps.ts';
 
+const protos = fileURLToPath(new URL('../support/protos/', import.meta.url));
 let database: TestDatabase;
 let pool: Pool;
 const running: RunningService[] = [];
@@ -45,24 +56,24 @@ async function startNaive(listener: RequestListener): Promise<string> {
 
 type Probed = Readonly<{ code: number; out: string; err: string }>;
 
-async function probe(
-  url: string,
-  paths: readonly [action: string, undo: string],
-  ...more: string[]
-): Promise<Probed> {
+async function run(...args: readonly string[]): Promise<Probed> {
   const said = { out: '', err: '' };
   const into = (stream: 'out' | 'err') => ({
     write: (data: string | Uint8Array): void => void (said[stream] += data.toString()),
   });
-  const body = { order_id: 'o-1', sku: 'shoe', qty: 1, customer: 'alice', amount: 5 };
-  const args = ['--action', `POST ${paths[0]}`, '--undo', paths[1], '--body', JSON.stringify(body), ...more];
-  const code = await runCli(['saga', 'probe', url, ...args], {
-    env: {},
-    stdin: new PassThrough(),
-    stdout: into('out'),
-    stderr: into('err'),
-  });
+  const terminal = { env: {}, stdin: new PassThrough(), stdout: into('out'), stderr: into('err') };
+  const code = await runCli(['saga', 'probe', ...args], terminal);
   return { code, ...said };
+}
+
+function probe(
+  url: string,
+  [action, undo]: readonly [action: string, undo: string],
+  ...more: readonly string[]
+): Promise<Probed> {
+  const body = { order_id: 'o-1', sku: 'shoe', qty: 1, customer: 'alice', amount: 5 };
+  const target = ['--action', `POST ${action}`, '--undo', undo];
+  return run(url, ...target, '--body', JSON.stringify(body), ...more);
 }
 
 type Told = Readonly<{
@@ -175,23 +186,61 @@ test('a participant that is not there is said so', async () => {
   assert.match(err, /cannot be reached/);
 });
 
+async function startGrpc(): Promise<string> {
+  const guard = sagaGuard({ pool });
+  await guard.migrate();
+  const definition = loadSync('inventory.proto', { includeDirs: [protos], keepCase: true, longs: String });
+  const loaded = loadPackageDefinition(definition) as unknown as {
+    shop: { inventory: { v1: { InventoryService: ServiceClientConstructor } } };
+  };
+  const server = new Server();
+  let reservations = 0;
+  server.addService(loaded.shop.inventory.v1.InventoryService.service, {
+    Reserve: grpcHandler(guard.action(() => ({ reservation_id: `r-${(reservations += 1)}` }))),
+    Release: grpcHandler(guard.undo(() => null)),
+  });
+  new ReflectionService(definition).addToServer(server);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
+  });
+  const url = `grpc://127.0.0.1:${port}`;
+  running.push({ url, stop: async () => server.forceShutdown() });
+  return url;
+}
+
+test('a guarded participant passes every check over gRPC, by its files and by what it tells about itself', async () => {
+  const url = await startGrpc();
+  const service = 'shop.inventory.v1.InventoryService';
+  const target = ['--action', `${service}.Reserve`, '--undo', `${service}.Release`];
+  const bodies = ['--body', '{"sku":"shoe"}', '--undo-body', '{}', '--other-body', '{"sku":"boot"}'];
+  for (const proto of [[], ['--proto', protos]]) {
+    const { code, out, err } = await run(url, ...target, ...bodies, ...proto);
+    assert.equal(code, 0, out + err);
+    assert.match(err, /^17 passed/m);
+  }
+  const wrongMethod = await run(url, '--action', 'no.Such.Method', '--undo', 'no.Such.Undo', ...bodies);
+  assert.equal(wrongMethod.code, 2);
+  assert.match(wrongMethod.err, /there is no method no\.Such\.Method/);
+  const wrongBody = await run(url, ...target, ...bodies, '--body', '{"skuu":1}');
+  assert.equal(wrongBody.code, 2);
+  assert.match(wrongBody.err, /no message of/);
+});
+
 const wrong: readonly (readonly [args: readonly string[], error: RegExp])[] = [
-  [['ftp://x', '--action', '/a', '--undo', '/u', '--body', '{}'], /no HTTP address/],
-  [['http://x', '--action', 'a', '--undo', '/u', '--body', '{}'], /no method and path/],
+  [['ftp://x', '--action', '/a', '--undo', '/u', '--body', '{}'], /no address such as/],
+  [['http://x', '--action', 'a', '--undo', '/u', '--body', '{}'], /no method and path such as/],
   [['http://x', '--action', '/a', '--undo', '/u', '--body', '{'], /the body is not JSON/],
   [['http://x', '--action', '/a', '--undo', '/u', '--body', '[1]'], /--other-body/],
   [['http://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--header', 'x'], /not 'name: value'/],
   [['http://x', '--action', '/a', '--undo', '/u'], /--body or --body-file/],
+  [['grpc://x', '--action', 'a.B.C', '--undo', 'a.B.D', '--body', '{}'], /--other-body/],
+  [['grpc://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--other-body', '{}'], /no method such as/],
 ];
 for (const [args, error] of wrong)
   test(`redrive saga probe ${args.join(' ')} is wrong usage`, async () => {
-    let said = '';
-    const code = await runCli(['saga', 'probe', ...args], {
-      env: {},
-      stdin: new PassThrough(),
-      stdout: { write() {} },
-      stderr: { write: (data) => void (said += data.toString()) },
-    });
+    const { code, err } = await run(...args);
     assert.equal(code, 2);
-    assert.match(said, error);
+    assert.match(err, error);
   });

@@ -61,7 +61,9 @@ async function declarationsIn(folder: string): Promise<string> {
   const project = join(folder, 'tsconfig.json');
   await writeFile(project, JSON.stringify(options));
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--project', project]);
-  const files = (await readdir(join(folder, 'sdk'))).toSorted();
+  const files = (await readdir(join(folder, 'sdk'), { recursive: true }))
+    .filter((file) => file.endsWith('.d.ts'))
+    .toSorted();
   const texts = await Promise.all(
     files.map(async (file) => `${file}\n${await readFile(join(folder, 'sdk', file), 'utf8')}`),
   );

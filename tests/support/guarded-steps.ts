@@ -38,7 +38,7 @@ export function inMs(ms: number): string {
 /** The pool of a service. A pool has ended before its connections have, and dropping the database breaks those off. */
 export function openServicePool(url: string, more: PoolConfig = {}): Pool {
   const pool = new Pool({ connectionString: url, ...more });
-  pool.on('connect', (client) => void client.on('error', () => {}));
+  pool.on('error', () => {}).on('connect', (client) => void client.on('error', () => {}));
   return pool;
 }
 

@@ -24,6 +24,18 @@ async function claimed(
   return job ?? assert.fail('nothing was claimed');
 }
 
+/** Nothing is looked for again at once. */
+const reapOne = () => eventually(async () => assert.equal(await jobs.store.reap(), 1));
+
+/** What the reaper has made of a job, and its line in the history. */
+async function reapedAs(jobId: string): Promise<unknown> {
+  const [row] = await jobs.db.query(sql`
+    SELECT j.status, j.retry_count, j.lease_lost, a.error, a.worker
+    FROM jobs.job_queue j JOIN jobs.job_attempts a USING (job_id)
+    WHERE job_id = ${jobId} AND j.error_message = a.error`);
+  return row;
+}
+
 const unknownId = '01900000-0000-7000-8000-000000000000';
 
 describe('ending a job', () => {
@@ -136,10 +148,11 @@ describe('ending a job', () => {
     assert.equal((await jobs.row(jobId)).status, 'failed');
   });
 
-  test('a job that goes when it is completed is answered too', async () => {
+  test('a job that goes when it is completed is answered too, and is not held any more then', async () => {
     const { job_id: jobId, epoch } = await claimed({ keepCompleted: false });
     assert.equal((await jobs.tell(jobId, 'complete', { epoch })).body.status, 'completed');
-    assertError(await jobs.tell(jobId, 'complete', { epoch }), 404, 'SYS_JOBS_NOT_FOUND');
+    const { message } = assertError(await jobs.tell(jobId, 'complete', { epoch }), 409, 'SYS_JOBS_STALE');
+    assert.match(message, /there is no such job/);
   });
 });
 
@@ -151,10 +164,13 @@ describe('a stale token', () => {
     ['release', {}],
   ] as const;
 
-  test('after the reaper, after a cancel and after another claim it is refused, counted, and changes nothing', async () => {
-    for (const how of ['reaped', 'claimed again', 'cancelled']) {
+  test('after the reaper, a cancel, another claim and a requeue by hand it is refused, counted, and changes nothing', async () => {
+    for (const how of ['reaped', 'claimed again', 'cancelled', 'requeued by hand']) {
       const { job_id: jobId, epoch, queue } = await claimed();
       if (how === 'cancelled') assert.equal((await jobs.act(jobId, 'cancel')).status, 200);
+      else if (how === 'requeued by hand')
+        await jobs.db.query(sql`
+          UPDATE jobs.job_queue SET status = 'pending', retry_count = 0 WHERE job_id = ${jobId}`);
       else {
         await jobs.db.query(sql`UPDATE jobs.job_queue SET lease_until = now() WHERE job_id = ${jobId}`);
         await jobs.store.reap();
@@ -177,11 +193,13 @@ describe('a stale token', () => {
     }
   });
 
-  test('an epoch that nobody was given is refused, and an unknown job is not found', async () => {
+  test('an epoch that nobody was given is refused, and so is a job that is not there', async () => {
     const { job_id: jobId, epoch } = await claimed();
     for (const [what, body] of words) {
       assertError(await jobs.tell(jobId, what, { epoch: epoch + 1000, ...body }), 409, 'SYS_JOBS_STALE');
-      assertError(await jobs.tell(unknownId, what, { epoch, ...body }), 404, 'SYS_JOBS_NOT_FOUND');
+      const before = jobs.stale();
+      assertError(await jobs.tell(unknownId, what, { epoch, ...body }), 409, 'SYS_JOBS_STALE');
+      assert.equal(jobs.stale(), before + 1, what);
     }
     assert.equal((await jobs.row(jobId)).status, 'running');
   });
@@ -218,8 +236,30 @@ describe('a heartbeat', () => {
     const refused = await jobs.tell(jobId, 'heartbeat', { epoch, lease_seconds: 3600, progress: 1 });
     assert.match(assertError(refused, 409, 'SYS_JOBS_STALE').message, /its time is over/);
     assert.deepEqual(await jobs.row(jobId), late);
-    assert.equal(await jobs.store.reap(), 1);
-    assert.deepEqual((await jobs.row(jobId)).status, 'failed');
+    await reapOne();
+    assertError(await jobs.tell(jobId, 'fail', { epoch, error: 'late' }), 409, 'SYS_JOBS_STALE');
+    assert.deepEqual(await reapedAs(jobId), {
+      status: 'failed',
+      retry_count: 1,
+      lease_lost: false,
+      error: 'timeout: no end within 60000 ms',
+      worker: 'pull:w1',
+    });
+  });
+
+  test('that does not come costs the lease: the worker counts as lost where the job had time left', async () => {
+    const { job_id: jobId } = await claimed({ timeoutMs: 60_000 }, { lease_seconds: 1 });
+    await jobs.db.query(sql`
+      UPDATE jobs.job_queue SET started_at = started_at - interval '1 second', lease_until = lease_until - interval '1 second'
+      WHERE job_id = ${jobId}`);
+    await reapOne();
+    assert.deepEqual(await reapedAs(jobId), {
+      status: 'failed',
+      retry_count: 1,
+      lease_lost: true,
+      error: 'the worker was lost while it ran the job',
+      worker: null,
+    });
   });
 
   test('takes progress up to its bound', async () => {

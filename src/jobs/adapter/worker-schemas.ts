@@ -18,7 +18,8 @@ const LeaseSeconds = Type.Integer({
   minimum: 1,
   maximum: longestLeaseSeconds,
   default: defaultLeaseSeconds,
-  description: 'How long it is yours without another word. Never beyond the timeout of its queue.',
+  description:
+    'How long it is yours without another word. Never beyond the timeout of its queue; one that is shorter tells a worker that is gone from one that is slow.',
 });
 
 export const ClaimBody = Type.Object(
@@ -26,7 +27,8 @@ export const ClaimBody = Type.Object(
     worker: Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'One name per process: a job that must run alone is given to one that has no other.',
+      description:
+        'One name per process, and a new one at every start: a job that must run alone is given to one that has no other, and what a process held before its restart counts until those leases are over.',
     }),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 1 })),
     lease_seconds: Type.Optional(LeaseSeconds),

@@ -37,6 +37,7 @@ export async function claimJobs(
   options: ClaimOptions,
   isOpen: Sql = sql``,
 ): Promise<Claimed> {
+  const payload = options.payloadAs === 'text' ? sql`t.payload::text AS payload` : sql`t.payload`;
   const runsNow = options.lane === 'alone' ? isLast : sql`NOT (${isLast})`;
   const { lease, rows } = await claim<ClaimedRow>(worker, jobs, {
     where: sql`t.queue = ${options.queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now() AND ${runsNow}
@@ -45,7 +46,7 @@ export async function claimJobs(
     limit: options.limit,
     leaseMs: options.leaseMs,
     set: sql`status = 'running', started_at = clock_timestamp()`,
-    returning: sql`t.job_id, t.queue, t.payload, t.retry_count, t.max_retries, t.deferrals, t.trace, t.sort_at,
+    returning: sql`t.job_id, t.queue, ${payload}, t.retry_count, t.max_retries, t.deferrals, t.trace, t.sort_at,
       t.sort_at::text AS place`,
     rowOrder: sql`sort_at, job_id`,
   });

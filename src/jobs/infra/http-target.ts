@@ -23,7 +23,7 @@ export type TargetSettings = Readonly<{
 }>;
 
 export type HttpTarget = Readonly<{
-  /** A handler: returns the result of the job, or throws what became of it. */
+  /** A handler of jobs claimed with their payload as text: returns the result, or throws what became of it. */
   push(job: ClaimedJob, run: Pick<JobContext, 'signal'>): Promise<unknown>;
   close(): Promise<void>;
 }>;
@@ -76,7 +76,7 @@ export function createHttpTarget(settings: TargetSettings, deps: HttpTargetDeps)
     signal.addEventListener('abort', abort, { once: true });
     const end = await running.ended;
     signal.removeEventListener('abort', abort);
-    return resultOf(withoutSecretsIn(read.headers, outcomeOf(end)), deps);
+    return resultOf(withoutSecretsIn(read.headers, outcomeOf(end, signal)), deps);
   };
 
   return {
@@ -97,26 +97,21 @@ export function createHttpTarget(settings: TargetSettings, deps: HttpTargetDeps)
 }
 
 function bodyOf({ jobId, queue, payload, retryCount, lease }: ClaimedJob): string {
-  return JSON.stringify({
-    job_id: jobId,
-    queue,
-    payload,
-    attempt: retryCount + 1,
-    epoch: Number(lease.epoch),
-  });
+  const name = `"job_id":${JSON.stringify(jobId)},"queue":${JSON.stringify(queue)}`;
+  return `{${name},"payload":${payload as string},"attempt":${retryCount + 1},"epoch":${lease.epoch}}`;
 }
 
 type CallOutcome = PushOutcome | Readonly<{ end: 'misconfigured'; detail: string }>;
 
-function outcomeOf(call: CallEnd): CallOutcome {
+function outcomeOf(call: CallEnd, { aborted: isOurs }: AbortSignal): CallOutcome {
   switch (call.end) {
     case 'answered':
       return judgePush(call.answer, new Date());
     case 'broken': {
+      // The status has said it all, and half of a result is none. But what takes longer than it may is not done.
       const outcome = judgePush(call.answer, new Date());
-      // Half of a result is none; everywhere else the status has said it all.
-      return outcome.end === 'done'
-        ? failed(`HTTP ${call.answer.status}, but the answer broke off: ${describe(call.error)}`)
+      return outcome.end === 'done' && isOurs
+        ? failed(`HTTP ${call.answer.status}, but no end of the answer: ${describe(call.error)}`)
         : outcome;
     }
     case 'lost':

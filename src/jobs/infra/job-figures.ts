@@ -93,6 +93,8 @@ async function measure(
 }
 
 const isWaiting: Sql = sql`j.status IN ('pending', 'failed')`;
+/** Nobody has waited since before they were there, whatever time they name. */
+const dueSince: Sql = sql`GREATEST(j.run_at, j.created_at)`;
 const isRunning: Sql = sql`j.status = 'running'`;
 const isDead: Sql = sql`j.status = 'dead_letter' AND j.resolution IS NULL`;
 
@@ -148,10 +150,10 @@ async function count(
             ORDER BY j.queue, j.job_id LIMIT ${countedRows}) AS counted
     ) AS dead
     CROSS JOIN LATERAL (
-      SELECT min(run_at) AS since
-      FROM (SELECT j.run_at FROM jobs.job_queue j
+      SELECT min(since) AS since
+      FROM (SELECT j.run_at, ${dueSince} AS since FROM jobs.job_queue j
             WHERE j.queue = told.queue AND ${isWaiting} AND j.sort_at <= now()
             ORDER BY j.sort_at, j.job_id LIMIT ${measuredRows}) AS next
-      WHERE run_at <= now()
+      WHERE run_at <= now() AND isfinite(since)
     ) AS due`);
 }

@@ -11,7 +11,7 @@ before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
 const soon = (): AbortSignal => AbortSignal.timeout(5000);
-const nothing: RemovedJobs = { completed: 0, resolved: 0, unresolved: 0, orphans: 0, ticks: 0 };
+const nothing: RemovedJobs = { completed: 0, resolved: 0, unresolved: 0, orphans: 0, ticks: 0, queues: 0 };
 
 function watch(owner: string, remove: () => Promise<RemovedJobs> = async () => nothing) {
   const removed: RemovedJobs[] = [];

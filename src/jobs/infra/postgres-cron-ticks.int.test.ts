@@ -202,6 +202,22 @@ test('while the job of an earlier time waits unbegun, as in a paused queue, it s
   assert.equal(fourth?.isNew, true);
 });
 
+test('a job that was begun and put off, or that is for later, does not stand for the times that come', async () => {
+  for (const change of [
+    sql`deferrals = 1`,
+    sql`run_at = now() + interval '1 day', sort_at = now() + interval '1 day'`,
+  ]) {
+    const job = cronJob();
+    await look([job]);
+    await age(job, 5);
+    const [first] = (await look([job])).fired;
+    await database.db.query(sql`UPDATE jobs.job_queue SET ${change} WHERE job_id = ${first?.jobId}`);
+    await age(job, 5);
+    const [second] = (await look([job])).fired;
+    assert.deepEqual([second?.isNew, second?.jobId === first?.jobId], [true, false]);
+  }
+});
+
 test('a schedule whose job cannot be added does not keep the others from theirs, and its time is not lost', async () => {
   const [bad, good] = [cronJob({ maxRetries: 0 }), cronJob()];
   await look([bad, good]);

@@ -82,7 +82,8 @@ async function takeTick(
 
 /**
  * The job of the time before, if it is the same and nobody has begun it: its queue is paused, or long. A second one
- * would do the same right after it; a weekend's pause must not become thousands of jobs.
+ * would do the same right after it; a weekend's pause must not become thousands of jobs. One that was begun and put
+ * off may come back long after the next times.
  */
 async function findWaiting(tx: Queryable, job: CronJob, tickAt: Date): Promise<string | null> {
   const [row] = await tx.query<{ job_id: string }>(sql`
@@ -91,7 +92,7 @@ async function findWaiting(tx: Queryable, job: CronJob, tickAt: Date): Promise<s
         SELECT t.job_id FROM jobs.cron_ticks t
         WHERE t.name = ${job.name} AND t.tick_at < ${tickAt} AND t.job_id IS NOT NULL
         ORDER BY t.tick_at DESC LIMIT 1)
-      AND j.status = 'pending' AND j.retry_count = 0
+      AND j.status = 'pending' AND j.retry_count = 0 AND j.deferrals = 0 AND j.run_at <= clock_timestamp()
       AND j.queue = ${job.queue} AND j.payload = ${JSON.stringify(job.payload)}::jsonb`);
   return row?.job_id ?? null;
 }

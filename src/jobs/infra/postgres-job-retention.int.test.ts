@@ -79,7 +79,14 @@ test('what has ended stays for as long as its queue says, and goes with its hist
   await add({ queue: 'short', status: 'completed', days: 1.5 });
   await add({ queue: 'short', status: 'dead_letter', days: 1.5 });
   await add({ queue: 'short', status: 'dead_letter', days: 3 });
-  assert.deepEqual(await remove(), { completed: 2, resolved: 1, unresolved: 2, orphans: 0, ticks: 0 });
+  assert.deepEqual(await remove(), {
+    completed: 2,
+    resolved: 1,
+    unresolved: 2,
+    orphans: 0,
+    ticks: 0,
+    queues: 0,
+  });
   assert.deepEqual(await left(), [
     'short dead_letter',
     'usual completed',
@@ -194,6 +201,29 @@ test('of the times that a schedule came, the newest stays, and those of a day', 
     { name: 'often', count: 4 },
     { name: 'rare', count: 1 },
   ]);
+});
+
+test('the row of a queue goes when it has said nothing but the defaults for a day', async () => {
+  await database.db.query(sql`
+    INSERT INTO jobs.queues (queue, updated_at, is_configured, paused, throttle, max_running, timeout_ms)
+    SELECT queue, now() - hours * interval '1 hour', COALESCE(is_configured, false), COALESCE(paused, false), throttle,
+           max_running, COALESCE(timeout_ms, 60000)
+    FROM jsonb_to_recordset(${JSON.stringify([
+      { queue: 'resumed long ago', hours: 25 },
+      { queue: 'resumed just now', hours: 1 },
+      { queue: 'configured', hours: 25, is_configured: true },
+      { queue: 'paused', hours: 25, paused: true },
+      { queue: 'slowed', hours: 25, throttle: {} },
+      { queue: 'limited by hand', hours: 25, max_running: 1 },
+      { queue: 'changed by hand', hours: 25, timeout_ms: 1 },
+    ])}::jsonb) AS told (queue TEXT, hours INT, is_configured BOOLEAN, paused BOOLEAN, throttle JSONB,
+                          max_running INT, timeout_ms INT)`);
+  assert.equal((await remove()).queues, 1);
+  const rows = await database.db.query<{ queue: string }>(sql`SELECT queue FROM jobs.queues ORDER BY queue`);
+  assert.deepEqual(
+    rows.map(({ queue }) => queue),
+    ['changed by hand', 'configured', 'limited by hand', 'paused', 'resumed just now', 'slowed'],
+  );
 });
 
 test('workers that waited once and are no more are forgotten', async () => {

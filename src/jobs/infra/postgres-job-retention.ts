@@ -1,6 +1,7 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { defaultSettings } from '../domain/queue-settings.ts';
 import { believable } from './postgres-cron-ticks.ts';
 
 export type JobRetentionOptions = Readonly<{
@@ -21,6 +22,8 @@ export type RemovedJobs = Readonly<{
   /** Lines of the history whose job is gone. */
   orphans: number;
   ticks: number;
+  /** Rows of queues that said nothing but the defaults. */
+  queues: number;
 }>;
 
 /** Keeps the tables of the slice small. */
@@ -53,8 +56,9 @@ export function createPostgresJobRetention(db: Queryable, options: JobRetentionO
       let ticks = 0;
       for (let removed = batchSize; removed === batchSize && !signal.aborted; ticks += removed)
         removed = await removeTicks(db, options.cron, batchSize);
+      const queues = await removeQueues(db);
       await removeIdleWorkers(db);
-      return { ...jobs, orphans, ticks };
+      return { ...jobs, orphans, ticks, queues };
     },
   };
 }
@@ -185,6 +189,21 @@ async function removeTicks(db: Queryable, cron: JobRetentionOptions['cron'], lim
         OR old.fired_at < now() - interval '7 days' AND old.name <> ALL (${cron.map(({ name }) => name)}::text[])
       LIMIT ${limit}) AS over
     WHERE t.name = over.name AND t.tick_at = over.tick_at
+    RETURNING 1`);
+  return rows.length;
+}
+
+/** Whatever name somebody has paused once has a row. Without one the defaults hold, so nothing is lost with it. */
+async function removeQueues(db: Queryable): Promise<number> {
+  const { maxRetries, timeoutMs, backoff, maxDeferrals, keepCompleted } = defaultSettings;
+  const rows = await db.query(sql`
+    DELETE FROM jobs.queues q
+    WHERE NOT q.is_configured AND NOT q.paused AND q.throttle IS NULL AND q.updated_at < now() - interval '1 day'
+      AND q.max_running IS NULL AND q.rate_count IS NULL
+      AND q.max_retries = ${maxRetries} AND q.timeout_ms = ${timeoutMs}
+      AND q.backoff_initial_ms = ${backoff.initialMs} AND q.backoff_max_ms = ${backoff.maxMs}
+      AND q.backoff_jitter = ${backoff.jitter}
+      AND q.max_deferrals = ${maxDeferrals} AND q.keep_completed = ${keepCompleted}
     RETURNING 1`);
   return rows.length;
 }

@@ -3,7 +3,7 @@ import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { persist } from '../../platform/postgres/persist.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/postgres/wake.ts';
-import { reap, renew, type Worker } from '../../platform/postgres/work.ts';
+import { reap, renew, settle, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
 import type { QueueSettings } from '../domain/queue-settings.ts';
 import type { JobEnd, JobStore, SettledJob } from '../usecase/ports.ts';
@@ -11,6 +11,7 @@ import { claimFree, isLast } from './claim-jobs.ts';
 import { backoffOf, jobs, noteFailures, tellOfDead } from './jobs-table.ts';
 import { jobsChannel } from './jobs-channel.ts';
 import { claimLimited } from './limited-claim.ts';
+import { findOverdue, isOverdue, overdueRows } from './overdue-pulls.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
 import { settleJobs } from './settle-jobs.ts';
 
@@ -143,28 +144,44 @@ type ReapedRow = Readonly<{
   retry_count: number;
 }>;
 
+/** Ends what was lost, and what was pulled and has outstayed its time: that is a failure like any other. */
 async function reapQueue(
   db: Database,
   queue: string,
-  { backoff }: QueueSettings,
+  { backoff, timeoutMs }: QueueSettings,
 ): Promise<readonly ReapedJob[]> {
   const isDead: Sql = sql`t.retry_count + 1 >= t.max_retries`;
   const dueAt: Sql = sql`now() + ${backoffOf(sql`t.retry_count + 1`, backoff)} * interval '1 millisecond'`;
-  const rows = await reap<ReapedRow>(db, jobs, {
-    where: sql`t.queue = ${queue} AND t.status = 'running'`,
-    limit: reapBatch,
-    set: sql`
+  const failedWith = (error: string): Sql => sql`
       status = CASE WHEN ${isDead} THEN 'dead_letter' ELSE 'failed' END,
       retry_count = t.retry_count + 1,
-      error_message = 'the worker was lost while it ran the job',
+      error_message = ${error},
       run_at = ${dueAt}, sort_at = ${dueAt},
-      completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END`,
-    returning: sql`
-      t.job_id, t.queue, t.status, t.retry_count, t.error_message, NULL::text AS worker, t.lease_epoch, t.started_at,
-      true AS has_failed`,
+      completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END`;
+  const endedOf = (worker: Sql): Sql => sql`
+      t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker} AS worker, t.lease_epoch, t.started_at,
+      true AS has_failed`;
+  const overdue = await findOverdue(db, { queue, timeoutMs, limit: reapBatch });
+  const late =
+    overdue.length === 0
+      ? []
+      : await settle<ReapedRow>(db, jobs, {
+          held: overdueRows(overdue),
+          count: overdue.length,
+          guard: sql`t.status = 'running'`,
+          set: sql`
+      ${failedWith(`timeout: no end within ${timeoutMs} ms`)}, lease_epoch = nextval('platform.lease_epochs')`,
+          returning: endedOf(sql`held.worker`),
+          also: sql`${noteFailures(sql`settled`)}${tellOfDead(sql`settled`)}`,
+        });
+  const lost = await reap<ReapedRow>(db, jobs, {
+    where: sql`t.queue = ${queue} AND t.status = 'running' AND NOT ${isOverdue(timeoutMs)}`,
+    limit: reapBatch,
+    set: failedWith('the worker was lost while it ran the job'),
+    returning: endedOf(sql`NULL::text`),
     also: sql`${noteFailures(sql`reaped`)}${tellOfDead(sql`reaped`)}`,
   });
-  return rows.map((row) => ({
+  return [...late, ...lost].map((row) => ({
     jobId: row.job_id,
     queue: row.queue,
     status: row.status,

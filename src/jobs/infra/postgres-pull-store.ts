@@ -8,14 +8,13 @@ import type { HeldJob, PulledJob, PullRequest, PullStore } from '../usecase/acti
 import type { ClaimedJob, JobStore } from '../usecase/ports.ts';
 import { isLast } from './claim-jobs.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
-import { settleJobs } from './settle-jobs.ts';
 
 export type PullStoreDeps = Readonly<{
   db: Database;
   worker: Worker;
   book: Pick<QueueBook, 'settingsOf'>;
   /** The store of the slice, for this database and in this worker's name. */
-  jobStoreFor: (db: Database, worker: Worker) => Pick<JobStore, 'claim' | 'hasAlone'>;
+  jobStoreFor: (db: Database, worker: Worker) => Pick<JobStore, 'claim' | 'hasAlone' | 'settle'>;
 }>;
 
 export function createPostgresPullStore({ db, worker, book, jobStoreFor }: PullStoreDeps): PullStore {
@@ -36,10 +35,10 @@ export function createPostgresPullStore({ db, worker, book, jobStoreFor }: PullS
       return row === undefined ? null : heldJobOf(row);
     },
 
+    /** Tried again in time, as every settle: what is written down, and whose answer is lost, is told nevertheless. */
     async settle(queue, owner, end) {
-      const settings = book.settingsOf(queue);
       const as = owner === null ? worker : { ...worker, owner };
-      const [settled] = await settleJobs({ db, worker: as, settings, wasTried: () => false }, [end]);
+      const [settled] = await jobStoreFor(db, as).settle(queue, [end]);
       return settled?.status ?? null;
     },
 
@@ -116,7 +115,7 @@ async function standingOf(
 }
 
 /** How the owners of pulled jobs begin. */
-const pulledBy = 'pull:';
+export const pulledBy = 'pull:';
 
 type PulledRow = Readonly<{ job_id: string; payload: string; lease_until: Date }>;
 

@@ -87,7 +87,7 @@ function createPusher(deps: PushDeps, queue: TargetedQueue, replicas: () => numb
   );
   const worker = createQueueWorker(
     {
-      store: deps.store,
+      store: { ...deps.store, claim: (options) => deps.store.claim({ ...options, payloadAs: 'text' }) },
       clock,
       solo: deps.solo,
       isLimited: book.isLimited,

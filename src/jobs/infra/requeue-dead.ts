@@ -16,37 +16,82 @@ import { jobsChannel } from './jobs-channel.ts';
 
 const isUnfinished = sql`status IN ('pending', 'running', 'failed')`;
 
-/** Dead letters `t` that a filter means. */
-function matches({ queue, error, createdFrom, createdTo, jobIds }: DeadFilter): Sql {
+/** The dead letters `t` among which a filter looks: what an index knows about them. */
+function scopeOf({ queue, jobIds }: DeadFilter): Sql {
   const isNamed = jobIds === null ? sql`t.resolution IS NULL` : sql`t.job_id = ANY(${jobIds}::uuid[])`;
-  return sql`t.status = 'dead_letter' AND ${isNamed}
-    AND (${queue}::text IS NULL OR t.queue = ${queue})
-    AND (${error}::text IS NULL OR starts_with(t.error_message, ${error}))
-    AND (${createdFrom}::timestamptz IS NULL OR t.created_at >= ${createdFrom})
-    AND (${createdTo}::timestamptz IS NULL OR t.created_at < ${createdTo})`;
+  return sql`t.status = 'dead_letter' AND ${isNamed} AND (${queue}::text IS NULL OR t.queue = ${queue})`;
 }
 
-/** Who has the dedupe key of the dead letter `t`. */
-const keyHolder = sql`
-    SELECT h.job_id FROM jobs.job_queue h
-    WHERE h.queue = t.queue AND h.dedupe_key = t.dedupe_key AND h.${isUnfinished}`;
+/** What each of them is asked besides. */
+function restOf({ error, createdFrom, createdTo }: DeadFilter): Sql {
+  return sql`(
+    (${error}::text IS NULL OR starts_with(t.error_message, ${error}))
+    AND (${createdFrom}::timestamptz IS NULL OR t.created_at >= ${createdFrom})
+    AND (${createdTo}::timestamptz IS NULL OR t.created_at < ${createdTo})) IS TRUE`;
+}
 
-export async function findDead(db: Queryable, filter: DeadFilter, limit: number): Promise<FoundDead> {
-  const free = await db.query<{ job_id: string }>(sql`
-    SELECT t.job_id FROM jobs.job_queue t
-    WHERE ${matches(filter)} AND (t.dedupe_key IS NULL OR NOT EXISTS (${keyHolder}))
-    ORDER BY t.completed_at, t.job_id
-    LIMIT ${limit}`);
-  const taken = await db.query<{ job_id: string; holder: string }>(sql`
-    SELECT t.job_id, holder.job_id AS holder
-    FROM jobs.job_queue t CROSS JOIN LATERAL (${keyHolder}) AS holder
-    WHERE ${matches(filter)} AND t.dedupe_key IS NOT NULL
-    ORDER BY t.completed_at, t.job_id
-    LIMIT ${limit}`);
-  return {
-    jobIds: free.map((row) => row.job_id),
-    keyTaken: taken.map((row) => ({ jobId: row.job_id, why: 'key_taken', holder: row.holder })),
-  };
+/** Who has the dedupe key of the dead letter `t`. As one value: by EXISTS, all keys in use might be read first. */
+const keyHolder = sql`(
+    SELECT h.job_id FROM jobs.job_queue h
+    WHERE h.queue = t.queue AND h.dedupe_key = t.dedupe_key AND h.${isUnfinished}
+    LIMIT 1)`;
+
+/** How far a look goes at once, and until when it goes on. */
+export type Look = Readonly<{ stepRows?: number; until?: AbortSignal }>;
+
+const lookWithinMs = 10_000;
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+type Match = Readonly<{ job_id: string; holder: string | null }>;
+type SeenRow = Match & Readonly<{ is_match: boolean; is_end: boolean }>;
+
+/**
+ * Goes through the dead letters of a filter, the oldest first, and hands over those that match until `take` has
+ * enough. No index knows their errors and times, and there may be millions: each statement looks at a bounded number,
+ * and after a while the look ends. Whether it has seen all.
+ */
+async function lookThrough(
+  db: Queryable,
+  { filter, stepRows = 5000, until = AbortSignal.timeout(lookWithinMs) }: Look & { filter: DeadFilter },
+  take: (found: readonly Match[]) => 'enough' | 'more',
+): Promise<boolean> {
+  for (let after = firstId; ;) {
+    const rows = await db.query<SeenRow>(sql`
+      WITH seen AS MATERIALIZED (
+        SELECT t.job_id, t.queue, t.dedupe_key, ${restOf(filter)} AS is_match
+        FROM jobs.job_queue t
+        WHERE ${scopeOf(filter)} AND t.job_id > ${after}
+        ORDER BY t.job_id
+        LIMIT ${stepRows}
+      ), t AS (
+        SELECT *, row_number() OVER (ORDER BY job_id) = ${stepRows} AS is_end FROM seen
+      )
+      SELECT t.job_id, t.is_match, t.is_end, CASE WHEN t.is_match THEN ${keyHolder} END AS holder
+      FROM t WHERE t.is_match OR t.is_end
+      ORDER BY t.job_id`);
+    const isEnough = take(rows.filter((row) => row.is_match)) === 'enough';
+    const last = rows.at(-1);
+    if (last?.is_end !== true) return true;
+    if (isEnough || until.aborted) return false;
+    after = last.job_id;
+  }
+}
+
+export async function findDead(
+  db: Queryable,
+  filter: DeadFilter,
+  limit: number,
+  look: Look = {},
+): Promise<FoundDead> {
+  const jobIds: string[] = [];
+  const keyTaken: SkippedJob[] = [];
+  const isAll = await lookThrough(db, { ...look, filter }, (found) => {
+    for (const { job_id: jobId, holder } of found)
+      if (holder === null) jobIds.push(jobId);
+      else if (keyTaken.length < limit) keyTaken.push({ jobId, why: 'key_taken', holder });
+    return jobIds.length >= limit ? 'enough' : 'more';
+  });
+  return { jobIds: jobIds.slice(0, limit), keyTaken, isAll };
 }
 
 type DeadRow = Readonly<{ job_id: string; queue: string; dedupe_key: string | null }>;
@@ -60,7 +105,7 @@ export async function requeueAll(
     SELECT t.job_id, t.queue, t.dedupe_key
     FROM ${rowsOf(sql`wanted`, asked.jobIds, [[sql`key`, sql`uuid[]`, (jobId) => jobId]])}
     JOIN jobs.job_queue t ON t.job_id = wanted.key
-    WHERE ${matches(asked.filter)}
+    WHERE ${scopeOf(asked.filter)} AND ${restOf(asked.filter)}
     ORDER BY t.job_id
     FOR UPDATE OF t`);
   const holders = await holdersOf(tx, dead);
@@ -126,23 +171,30 @@ type SampleRow = Readonly<{
   completed_at: Date | null;
 }>;
 
-export async function previewDead(db: Queryable, filter: DeadFilter): Promise<RequeuePreview> {
-  const [counts] = await db.query<{ matched: number; key_taken: number }>(sql`
-    SELECT count(*)::int AS matched,
-           count(*) FILTER (WHERE t.dedupe_key IS NOT NULL AND EXISTS (${keyHolder}))::int AS key_taken
-    FROM (SELECT t.queue, t.dedupe_key FROM jobs.job_queue t WHERE ${matches(filter)}
-          LIMIT ${countedUpTo + 1}) AS t`);
+export async function previewDead(
+  db: Queryable,
+  filter: DeadFilter,
+  look: Look = {},
+): Promise<RequeuePreview> {
+  const first: string[] = [];
+  let matched = 0;
+  let keyTaken = 0;
+  const isAll = await lookThrough(db, { ...look, filter }, (found) => {
+    const counted = found.slice(0, countedUpTo - matched);
+    first.push(...counted.slice(0, sampleSize - first.length).map((row) => row.job_id));
+    keyTaken += counted.filter((row) => row.holder !== null).length;
+    matched += found.length;
+    return matched > countedUpTo ? 'enough' : 'more';
+  });
   const sample = await db.query<SampleRow>(sql`
     SELECT t.job_id, t.queue, left(t.error_message, ${shownErrorLength}) AS error, t.created_at, t.completed_at
     FROM jobs.job_queue t
-    WHERE ${matches(filter)}
-    ORDER BY t.completed_at, t.job_id
-    LIMIT ${sampleSize}`);
-  const matched = counts?.matched ?? 0;
+    WHERE t.job_id = ANY(${first}::uuid[])
+    ORDER BY t.job_id`);
   return {
     matched: Math.min(matched, countedUpTo),
-    isMore: matched > countedUpTo,
-    keyTaken: counts?.key_taken ?? 0,
+    isMore: !isAll || matched > countedUpTo,
+    keyTaken,
     sample: sample.map(sampleOf),
   };
 }

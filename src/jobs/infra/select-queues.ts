@@ -69,8 +69,8 @@ export async function selectQueues(db: Queryable): Promise<readonly QueueReading
     CROSS JOIN LATERAL (
       SELECT count(*) AS looked, count(*) FILTER (WHERE status = 'pending') AS pending,
              count(*) FILTER (WHERE status = 'failed') AS failed,
-             min(run_at) FILTER (WHERE run_at <= now() AND isfinite(run_at)) AS due_since
-      FROM (SELECT t.status, t.run_at FROM jobs.job_queue t
+             min(since) FILTER (WHERE run_at <= now() AND isfinite(since)) AS due_since
+      FROM (SELECT t.status, t.run_at, ${dueSince} AS since FROM jobs.job_queue t
             WHERE t.queue = named.queue AND t.status IN ('pending', 'failed')
             ORDER BY t.sort_at, t.job_id LIMIT ${waitingLimit + 1}) AS first
     ) AS waiting
@@ -80,6 +80,9 @@ export async function selectQueues(db: Queryable): Promise<readonly QueueReading
     ORDER BY named.queue`);
   return rows.map((row) => readingOf(row, percent));
 }
+
+/** Nobody has waited since before they were there, whatever time they name. */
+const dueSince: Sql = sql`GREATEST(t.run_at, t.created_at)`;
 
 async function samplePercent(db: Queryable): Promise<number> {
   const [row] = await db.query<{ pages: number }>(sql`

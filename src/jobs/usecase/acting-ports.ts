@@ -105,8 +105,13 @@ export type SkippedJob = Readonly<{
   holder: string | null;
 }>;
 
-/** The oldest deaths first. Those whose dedupe key is taken stand apart, or they would be in the way for ever. */
-export type FoundDead = Readonly<{ jobIds: readonly string[]; keyTaken: readonly SkippedJob[] }>;
+/** The oldest first. Those whose dedupe key is taken stand apart, or they would be in the way for ever. */
+export type FoundDead = Readonly<{
+  jobIds: readonly string[];
+  keyTaken: readonly SkippedJob[];
+  /** All were looked at; otherwise there may be more. */
+  isAll: boolean;
+}>;
 
 export type RequeuedBatch = Readonly<{ requeued: number; skipped: readonly SkippedJob[] }>;
 
@@ -119,7 +124,7 @@ export type DeadSample = Readonly<{
 }>;
 
 export type RequeuePreview = Readonly<{
-  /** How many there are; not counted beyond a bound. */
+  /** How many there are; not counted beyond a bound, nor for longer than a while. */
   matched: number;
   isMore: boolean;
   /** Of these, those whose dedupe key a job has that is not over. */

@@ -18,10 +18,13 @@ type ToldEnd = JobEnd & Readonly<{ job: Readonly<{ retryCount: number }> }>;
 
 export type Held = Readonly<{ jobId: string; epoch: bigint }>;
 
-/** Said again because the answer was lost, it is answered as the first time and changes nothing more. */
+/**
+ * Said again because the answer was lost, it is answered as the first time and changes nothing more. Where completed
+ * jobs go at once, nothing is left that tells of the first time: then it is stale.
+ */
 export async function finishPulledJob(deps: FinishDeps, held: Held, pulled: PulledEnd): Promise<Status> {
   const job = await deps.store.find(held.jobId);
-  if (job === null) throw jobNotFound(held.jobId);
+  if (job === null) throw gone(deps, held.jobId);
   if (job.epoch === held.epoch && isEndOf(pulled, job.status)) return job.status;
   const end = endOf(job, pulled);
   const isHeld = job.epoch === held.epoch && job.status === 'running';
@@ -56,7 +59,7 @@ export async function keepPulledJob(
   const renewed = await deps.store.renew(heartbeat);
   if (renewed !== null) return renewed;
   const job = await deps.store.find(heartbeat.jobId);
-  if (job === null) throw jobNotFound(heartbeat.jobId);
+  if (job === null) throw gone(deps, heartbeat.jobId);
   if (job.epoch === heartbeat.epoch && job.status === 'running')
     throw stale(job.jobId, `its time is over, it was claimed at ${job.startedAt?.toISOString()}`);
   deps.onStale(1);
@@ -86,6 +89,12 @@ function isEndOf({ end }: PulledEnd, status: Status): boolean {
 function stale(jobId: string, why: string): AppError {
   const message = `job ${jobId} is not held with this epoch any more: ${why}`;
   return new AppError('SYS_JOBS_STALE', 'conflict', message);
+}
+
+/** Removed while it was held, or completed and removed, or never there: whoever speaks of it does not hold it. */
+function gone({ onStale }: Pick<FinishDeps, 'onStale'>, jobId: string): AppError {
+  onStale(1);
+  return stale(jobId, 'there is no such job');
 }
 
 export function jobNotFound(jobId: string): AppError {

@@ -19,6 +19,7 @@ export type EnqueuedJob = Readonly<{ jobId: string; status: Status; isDuplicate:
 export type ClaimedJob = Readonly<{
   jobId: string;
   queue: string;
+  /** As JavaScript has it, or its JSON text where that was asked for. */
   payload: unknown;
   retryCount: number;
   maxRetries: number;
@@ -35,6 +36,8 @@ export type ClaimOptions = Readonly<{
   lane: 'together' | 'alone';
   /** Nothing before this is looked at. */
   after: LowWater | null;
+  /** `text`: for whoever hands it on, so that no number in it is rounded. */
+  payloadAs?: 'value' | 'text';
 }>;
 
 /** A place in a queue: where a claim stopped. */

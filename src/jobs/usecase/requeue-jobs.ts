@@ -18,7 +18,7 @@ export type Requeued = Readonly<{
   skipped: number;
   /** Not all of them where there are very many. */
   skippedJobs: readonly SkippedJob[];
-  /** More dead letters match than were looked at. */
+  /** More dead letters match than were requeued or skipped, or may match: not all could be looked at. */
   isMore: boolean;
 }>;
 
@@ -56,7 +56,7 @@ export async function requeueJobs(
     size = Math.min(batchSize, size * 2);
   }
   onRequeued({ requeued, skipped, by });
-  return { requeued, skipped, skippedJobs, isMore: found.jobIds.length > at };
+  return { requeued, skipped, skippedJobs, isMore: !found.isAll || found.jobIds.length > at };
 }
 
 export async function previewRequeue(

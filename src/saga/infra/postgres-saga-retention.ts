@@ -1,4 +1,5 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 
 export type SagaRetentionOptions = Readonly<{
@@ -112,10 +113,12 @@ async function archive(
   unsentEvents: SagaRetentionOptions['unsentEvents'],
 ): Promise<number> {
   const held = await tx.query<{ id: string }>(sql`
-    SELECT id FROM saga.saga_states
-    WHERE id = ANY(${over}::uuid[]) AND status IN ('COMPLETED', 'FAILED', 'CANCELLED')
-    ORDER BY id
-    FOR UPDATE SKIP LOCKED`);
+    SELECT s.id
+    FROM ${rowsOf(sql`over`, over, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    JOIN saga.saga_states s ON s.id = over.id
+    WHERE s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    ORDER BY s.id
+    FOR UPDATE OF s SKIP LOCKED`);
   const ended = held.map(({ id }) => id);
   const unsent = await unsentEvents(tx, ended);
   const moved = ended.filter((id) => !unsent.has(id));

@@ -49,7 +49,8 @@ export type SagaScene = Readonly<{
   /** Resolves when the call has arrived so often. */
   arrives(id: string, call: string, times?: number): Promise<unknown>;
   abort(id: string, kind?: AbortWish['kind']): Promise<AbortResult>;
-  act(id: string, act: Readonly<{ kind: StepAct['kind'] }> & Partial<StepAct>): Promise<StepActResult>;
+  /** What a person does with the step at which it is stuck. */
+  act(id: string, kind: StepAct['kind'], stepName: string): Promise<StepActResult>;
   /** Resolves when every saga has ended or waits for a person. */
   atRest(withinMs?: number): Promise<void>;
   /** Fails with everything that must hold at rest and does not; see `findSagaBreaches`. */
@@ -146,8 +147,7 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
         { explain: logs },
       ),
     abort: (id, kind = 'cancel') => actions.request(id, { kind, by: { actor: 'ops', reason: 'a test' } }),
-    act: (id, act) =>
-      actions.act(id, { by: { actor: 'ops', reason: 'a test' }, stepName: '', ...act } as StepAct),
+    act: (id, kind, stepName) => actions.act(id, { kind, stepName, by: { actor: 'ops', reason: 'a test' } }),
     async atRest(withinMs = 40_000) {
       let left: readonly SagaView[] = [];
       await until(

@@ -34,7 +34,7 @@ export async function openGuardedBook(databaseUrl: string): Promise<StepsBook> {
   const refuseToUndo = guard.undo(() => refuse({ no: true }));
   const longAction = (ms: number) =>
     guard.longAction({
-      work: async () => void (await wait(ms)),
+      work: () => wait(ms),
       effect: (tx, _work, call) => note(tx, call, 'action'),
       leaseMs: 3000,
     });

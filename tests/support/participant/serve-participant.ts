@@ -106,8 +106,8 @@ function callOf({ headers, url = '' }: IncomingMessage, body: string): Participa
 }
 
 function tagIn(body: string): string {
-  const { tag } = (JSON.parse(body) ?? {}) as Readonly<{ tag?: unknown }>;
-  return String(tag ?? '');
+  const { tag } = (JSON.parse(body) ?? {}) as Readonly<{ tag?: string }>;
+  return tag ?? '';
 }
 
 type Stage = Readonly<{

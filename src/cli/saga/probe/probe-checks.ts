@@ -154,10 +154,9 @@ export const checks: readonly Check[] = [
   }),
 ];
 
-function describe({ status, text, result }: ProbeReply): string {
-  if (status === 0) return `no answer (${text})`;
+function describe({ label, text, result }: ProbeReply): string {
   const said = text.trim().slice(0, 120);
-  return [`HTTP ${status}`, result === null ? '' : ` saga-result: ${result}`, said && ` ${said}`].join('');
+  return [label, result === null ? '' : ` saga-result: ${result}`, said && ` ${said}`].join('');
 }
 
 function isDone(what: string, reply: ProbeReply): Flaw {

@@ -7,14 +7,13 @@ import { createPrinter, type Printer } from '../../output/printer.ts';
 import type { Column } from '../../output/render-table.ts';
 import type { Terminal } from '../../terminal.ts';
 import { wholeNumber } from '../../whole-number.ts';
-import type { Endpoint } from './probed-participant.ts';
+import type { ParticipantOptions, ProbedParticipant } from './probed-participant.ts';
 import { runProbe, type CheckResult } from './run-probe.ts';
 
-type Target = Omit<Endpoint, 'body'>;
-
 type ProbeArgs = Readonly<{
-  action: Target;
-  undo: Target;
+  action: string;
+  undo: string;
+  proto?: string;
   body?: string;
   bodyFile?: string;
   undoBody?: string;
@@ -32,9 +31,10 @@ export function addProbeCommand(saga: Command, terminal: Terminal): void {
         'call a participant as sagas do when things go wrong (twice, late, overlapping, undo first) and tell what ' +
           'it gets wrong; it really does and undoes the action, so use a system for tests',
       )
-      .argument('<url>', 'where the participant is', readUrl)
-      .requiredOption('--action <method>', "the action, such as 'POST /reservations'", readTarget)
-      .requiredOption('--undo <method>', "its undo, such as 'POST /reservations/release'", readTarget)
+      .argument('<url>', 'where the participant is: http, https, grpc or grpcs', readUrl)
+      .requiredOption('--action <method>', "the action: 'POST /reserve', or shop.v1.Inventory.Reserve")
+      .requiredOption('--undo <method>', 'its undo, likewise')
+      .option('--proto <path>', 'a .proto file or a folder of them; by default the gRPC server is asked')
       .addOption(new Option('--body <json>', 'what the action is sent').conflicts('bodyFile'))
       .option('--body-file <file>', 'what the action is sent, from a file; - is standard input')
       .option('--undo-body <json>', 'what the undo is sent; by default the same')
@@ -56,22 +56,37 @@ async function probe(terminal: Terminal, url: URL, args: ProbeArgs): Promise<voi
   };
   const body = parseJson(await readText(terminal, from), 'the body');
   const undoBody = args.undoBody === undefined ? body : parseJson(args.undoBody, 'the body of the undo');
-  const { openParticipant } = await import('./probed-participant.ts');
-  const participant = openParticipant({
+  const isGrpc = url.protocol.startsWith('grpc');
+  const otherBody = otherBodyOf(args.otherBody, body, isGrpc);
+  const readMethod = isGrpc ? readGrpcMethod : readHttpMethod;
+  const participant = await openParticipant(args.proto, {
     url,
-    action: { ...args.action, body },
-    undo: { ...args.undo, body: undoBody },
+    methods: { action: readMethod(args.action), undo: readMethod(args.undo) },
+    bodies: { action: body, undo: undoBody },
     headers: Object.fromEntries(args.header),
     timeoutMs: args.timeout * 1000,
   });
   const results: CheckResult[] = [];
   try {
-    for await (const result of runProbe(participant, otherBodyOf(args.otherBody, body))) results.push(result);
+    for await (const result of runProbe(participant, otherBody)) results.push(result);
   } finally {
     await participant.close();
   }
   show(print, url, results, args.json === true);
   if (results.some(({ result }) => result !== 'pass')) throw new SilentFailure();
+}
+
+/** Other commands need not load what sends the calls. */
+async function openParticipant(
+  proto: string | undefined,
+  options: ParticipantOptions,
+): Promise<ProbedParticipant> {
+  if (options.url.protocol.startsWith('grpc')) {
+    const { openGrpcParticipant } = await import('./grpc-participant.ts');
+    return openGrpcParticipant({ ...options, proto });
+  }
+  const { openHttpParticipant } = await import('./http-participant.ts');
+  return openHttpParticipant(options);
 }
 
 function show(print: Printer, url: URL, results: readonly CheckResult[], asJson: boolean): void {
@@ -98,8 +113,9 @@ function show(print: Printer, url: URL, results: readonly CheckResult[], asJson:
   print.note(`${figures.passed} passed, ${figures.failed} failed, ${figures.skipped} skipped`);
 }
 
-function otherBodyOf(text: string | undefined, body: unknown): unknown {
+function otherBodyOf(text: string | undefined, body: unknown, isGrpc: boolean): unknown {
   if (text !== undefined) return parseJson(text, 'the other body');
+  if (isGrpc) throw new UsageError('a message has no fields to spare: give another one with --other-body');
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   if (!isObject) throw new UsageError('the body is no object: give another one with --other-body');
   return { ...body, redrive_probe: 'another body' };
@@ -107,19 +123,21 @@ function otherBodyOf(text: string | undefined, body: unknown): unknown {
 
 function readUrl(text: string): URL {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new InvalidArgumentError('It is no HTTP address.');
-  return url;
+  if (url !== null && /^(https?|grpcs?):$/.test(url.protocol) && url.host !== '') return url;
+  throw new InvalidArgumentError('It is no address such as http://localhost:3000 or grpc://localhost:3000.');
 }
 
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+/** A path alone is posted to. */
+function readHttpMethod(text: string): string {
+  const [, verb = 'POST', path] = /^(?:(GET|POST|PUT|PATCH|DELETE) +)?(\/[^\s#]*)$/.exec(text) ?? [];
+  if (path === undefined)
+    throw new UsageError(`no method and path such as 'POST /reserve': ${escapeText(text)}`);
+  return `${verb} ${path}`;
+}
 
-function readTarget(text: string): Target {
-  const [, verb = 'POST', path] = /^(?:([A-Z]+) +)?(\/[^\s#]*)$/.exec(text) ?? [];
-  const method = methods.find((each) => each === verb);
-  if (path === undefined || method === undefined)
-    throw new InvalidArgumentError("It is no method and path, such as 'POST /reservations'.");
-  return { method, path };
+function readGrpcMethod(text: string): string {
+  if (/^\w+(\.\w+)+$/.test(text)) return text;
+  throw new UsageError(`no method such as shop.v1.Inventory.Reserve: ${escapeText(text)}`);
 }
 
 function addHeader(text: string, before: ProbeArgs['header']): ProbeArgs['header'] {

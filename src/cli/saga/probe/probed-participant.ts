@@ -1,8 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { retryAfterMs } from '../../../kernel/backoff.ts';
-import { AppError, messageOf } from '../../../kernel/errors.ts';
-import type { HttpAnswer } from '../../../kernel/http-answer.ts';
-import { createHttpPool, startCall, type HttpCall } from '../../../platform/http-client/http-call.ts';
+import { AppError } from '../../../kernel/errors.ts';
 
 /** One call of a saga to the participant under test. */
 export type ProbeCall = Readonly<{
@@ -20,85 +17,51 @@ export type ProbeCall = Readonly<{
   without?: readonly string[];
 }>;
 
-/** An answer that came; `status` 0 is none. */
+/** An answer that came, in HTTP's words; `status` 0 is none. */
 export type ProbeReply = Readonly<{
   status: number;
+  /** What really came: `HTTP 409`, `gRPC ABORTED`. */
+  label: string;
   text: string;
-  /** The header saga-result. */
+  /** The header or trailer saga-result. */
   result: string | null;
   retryAfterMs: number | null;
 }>;
 
 export type ProbedParticipant = Readonly<{
-  send(call: ProbeCall): Promise<ProbeReply>;
-  /** As a saga does it: what answers 202 is asked again, until it answers otherwise. */
+  /** As a saga does it: what is working is asked again, until it answers otherwise. */
   ask(call: ProbeCall): Promise<ProbeReply>;
   close(): Promise<void>;
 }>;
 
-export type Endpoint = Readonly<{ method: HttpCall['method']; path: string; body: unknown }>;
-
+/** What both protocols need. */
 export type ParticipantOptions = Readonly<{
   url: URL;
-  action: Endpoint;
-  undo: Endpoint;
+  /** `POST /reserve`, or `shop.v1.Inventory.Reserve`. */
+  methods: Readonly<Record<ProbeCall['op'], string>>;
+  bodies: Readonly<Record<ProbeCall['op'], unknown>>;
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
 }>;
 
 const STEP = 'redrive-probe';
 const BEGINS_WITHIN_MS = 300_000;
-const MAX_ANSWER_BYTES = 262_144;
 const POLL_MS = 200;
-const MAX_POLL_MS = 5000;
+export const MAX_POLL_MS = 5000;
+export const MAX_ANSWER_BYTES = 262_144;
 
-export function openParticipant(options: ParticipantOptions): ProbedParticipant {
-  const { url, timeoutMs } = options;
-  const pool = createHttpPool({ origin: url.origin, connections: 16, timeoutMs, tls: undefined });
-  const send = async (call: ProbeCall): Promise<ProbeReply> => {
-    const endpoint = options[call.op];
-    const { ended } = startCall(pool, {
-      method: endpoint.method,
-      path: `${url.pathname.replace(/\/$/, '')}${endpoint.path}`,
-      headers: { 'content-type': 'application/json', ...options.headers, ...headersOf(call) },
-      body: JSON.stringify(call.body === undefined ? endpoint.body : call.body),
-      timeoutMs,
-      maxResponseBytes: MAX_ANSWER_BYTES,
-      hasOwnConnection: false,
-    });
-    const end = await ended;
-    switch (end.end) {
-      case 'answered':
-        return replyOf(end.answer);
-      case 'unsent':
-        throw new AppError(
-          'SYS_SAGA_PARTICIPANT_UNREACHABLE',
-          'unavailable',
-          `the participant at ${url.origin} cannot be reached: ${messageOf(end.error)}`,
-        );
-      case 'broken':
-      case 'lost':
-        return { status: 0, text: messageOf(end.error), result: null, retryAfterMs: null };
-      case 'withdrawn':
-        return { status: 0, text: 'it was taken back', result: null, retryAfterMs: null };
-    }
-  };
-  return {
-    send,
-    async ask(call) {
-      const endsAtMs = performance.now() + timeoutMs;
-      for (;;) {
-        const reply = await send(call);
-        if (reply.status !== 202 || performance.now() >= endsAtMs) return reply;
-        await wait(Math.min(reply.retryAfterMs ?? POLL_MS, MAX_POLL_MS));
-      }
-    },
-    close: () => pool.close(),
-  };
+/** Asks until the answer is another one than `working`, or the time is over. */
+export async function pollUntilEnd(send: () => Promise<ProbeReply>, timeoutMs: number): Promise<ProbeReply> {
+  const endsAtMs = performance.now() + timeoutMs;
+  for (;;) {
+    const reply = await send();
+    if (reply.status !== 202 || performance.now() >= endsAtMs) return reply;
+    await wait(Math.min(reply.retryAfterMs ?? POLL_MS, MAX_POLL_MS));
+  }
 }
 
 /** As a saga sends them. */
-function headersOf(call: ProbeCall): Readonly<Record<string, string>> {
+export function sagaHeadersOf(call: ProbeCall): Readonly<Record<string, string>> {
   const { sagaId, step = STEP, attempt = 1 } = call;
   const now = Date.now();
   const op = call.op === 'action' ? 'action' : 'compensate';
@@ -117,12 +80,14 @@ function headersOf(call: ProbeCall): Readonly<Record<string, string>> {
   );
 }
 
-function replyOf({ status, headers, body }: HttpAnswer): ProbeReply {
-  const first = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
-  return {
-    status,
-    text: body.toString('utf8'),
-    result: first('saga-result') ?? null,
-    retryAfterMs: retryAfterMs(first('retry-after'), new Date(), MAX_POLL_MS) ?? null,
-  };
+export function noAnswer(why: string): ProbeReply {
+  return { status: 0, label: 'no answer', text: why, result: null, retryAfterMs: null };
+}
+
+export function unreachable({ host }: URL, why: string): AppError {
+  return new AppError(
+    'SYS_SAGA_PARTICIPANT_UNREACHABLE',
+    'unavailable',
+    `the participant at ${host} cannot be reached: ${why}`,
+  );
 }

@@ -18,7 +18,6 @@ DECLARE
     v_limit  BIGINT;
     v_digest TEXT := encode(sha256(convert_to(
         jsonb_build_array(p_workflow_name, p_payload, p_correlation_id, p_initiated_by)::text, 'UTF8')), 'hex');
-    v_known  TEXT;
 BEGIN
     SELECT w.current_hash, (d.definition ->> 'deadline_ms')::bigint INTO v_hash, v_limit
     FROM saga.workflows w JOIN saga.workflow_definitions d ON d.hash = w.current_hash
@@ -29,15 +28,19 @@ BEGIN
     END IF;
     saga_id := gen_random_uuid();
     IF p_key IS NOT NULL THEN
-        INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
-        VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
-        ON CONFLICT (workflow_name, key) DO NOTHING;
-        IF NOT FOUND THEN
-            SELECT k.saga_id, k.digest INTO saga_id, v_known
+        LOOP
+            INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
+            VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
+            ON CONFLICT (workflow_name, key) DO NOTHING;
+            EXIT WHEN FOUND;
+            SELECT k.saga_id, CASE WHEN k.digest = v_digest THEN 'replayed' ELSE 'mismatch' END INTO saga_id, outcome
             FROM saga.saga_start_keys k WHERE k.workflow_name = p_workflow_name AND k.key = p_key;
-            outcome := CASE WHEN v_known = v_digest THEN 'replayed' ELSE 'mismatch' END;
-            RETURN;
-        END IF;
+            IF FOUND THEN
+                RETURN;
+            END IF;
+            -- Its time was over this moment: the key is free.
+            saga_id := gen_random_uuid();
+        END LOOP;
     END IF;
     INSERT INTO saga.saga_states
         (id, workflow_name, payload, correlation_id, initiated_by, definition_hash, wake_at, deadline_at, trace)

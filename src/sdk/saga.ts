@@ -1,0 +1,8 @@
+import { saga as describeSaga } from './saga-builder.ts';
+import { startSaga } from './saga-start.ts';
+
+/**
+ * Workflows in TypeScript, `saga<Order>('place-order').step(…)`, and their beginning in the caller's transaction,
+ * `saga.start(tx, 'place-order', order)`.
+ */
+export const saga = Object.assign(describeSaga, { start: startSaga });
