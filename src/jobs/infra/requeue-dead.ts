@@ -40,7 +40,6 @@ const keyHolder = sql`(
 export type Look = Readonly<{ stepRows?: number; until?: AbortSignal }>;
 
 const lookWithinMs = 10_000;
-const firstId = '00000000-0000-0000-0000-000000000000';
 
 type Match = Readonly<{ job_id: string; holder: string | null }>;
 type SeenRow = Match & Readonly<{ is_match: boolean; is_end: boolean }>;
@@ -55,12 +54,12 @@ async function lookThrough(
   { filter, stepRows = 5000, until = AbortSignal.timeout(lookWithinMs) }: Look & { filter: DeadFilter },
   take: (found: readonly Match[]) => 'enough' | 'more',
 ): Promise<boolean> {
-  for (let after = firstId; ;) {
-    const rows = await db.query<SeenRow>(sql`
+  for (let after: string | null = null; ;) {
+    const rows: readonly SeenRow[] = await db.query<SeenRow>(sql`
       WITH seen AS MATERIALIZED (
         SELECT t.job_id, t.queue, t.dedupe_key, ${restOf(filter)} AS is_match
         FROM jobs.job_queue t
-        WHERE ${scopeOf(filter)} AND t.job_id > ${after}
+        WHERE ${scopeOf(filter)} AND (${after}::uuid IS NULL OR t.job_id > ${after})
         ORDER BY t.job_id
         LIMIT ${stepRows}
       ), t AS (
