@@ -1,18 +1,10 @@
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { systemClock } from '../src/kernel/clock.ts';
 import type { Answer } from '../src/saga/domain/judge-answer.ts';
-import type { Step, Workflow } from '../src/saga/domain/workflow.ts';
-import { createDatabaseClock } from '../src/saga/infra/database-clock.ts';
-import { createPostgresSagaStore } from '../src/saga/infra/postgres-saga-store.ts';
 import { createPostgresWorkflows } from '../src/saga/infra/postgres-workflows.ts';
-import { createCallSlots } from '../src/saga/usecase/call-slots.ts';
 import type { SendCall } from '../src/saga/usecase/ports.ts';
-import { createSagaEngine } from '../src/saga/usecase/run-sagas.ts';
-import { createSettleQueue } from '../src/saga/usecase/settle-queue.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
-import { createWake } from '../src/platform/postgres/wake.ts';
+import { createBenchEngine, threeSteps } from './saga-support.ts';
 import { openPostgres, printTable, timed, until } from './support.ts';
 
 /**
@@ -30,27 +22,11 @@ const peerCount = Math.min(count, 1000);
 const ground = await openPostgres();
 const { url, db } = ground;
 
-const step = (name: string): Step => ({
-  name,
-  service: 'nobody',
-  method: `POST /${name}`,
-  undo: { kind: 'call', method: `POST /undo-${name}` },
-  isPivot: false,
-  timeoutMs: 30_000,
-  retry: { maxAttempts: 3, backoff: 'exponential', initialIntervalMs: 1000 },
-  input: null,
-  undoInput: null,
-});
-const workflow: Workflow = {
-  name: 'bench',
-  deadlineMs: null,
-  steps: [step('reserve'), step('charge'), step('ship')],
-};
 const done: Answer = { class: 'done', output: { id: 'r-1' } };
 const refused: Answer = { class: 'refused', detail: 'no', isTimeout: false, isUnsent: false };
 
 try {
-  await createPostgresWorkflows(db).register(workflow, { isFromFile: false });
+  await createPostgresWorkflows(db).register(threeSteps, { isFromFile: false });
   const floor = await measureFloor();
   const forward = await drain(async () => done, 'COMPLETED');
   const undo = await drain(
@@ -70,39 +46,6 @@ try {
   await ground.stop();
 }
 
-function startEngine(send: SendCall) {
-  const worker = { db, clock: systemClock, owner: `bench-${randomUUID()}`, onStale: () => {} };
-  const time = createDatabaseClock(systemClock);
-  const store = createPostgresSagaStore({ db, worker, time, addEvents: null });
-  const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
-  const engine = createSagaEngine(
-    {
-      store,
-      clock: systemClock,
-      queue: createSettleQueue(store),
-      slots: createCallSlots({ most: atOnce, mostTo: () => atOnce, mostWaiting: atOnce }),
-      send,
-      serviceOf: () => ({ isIdempotent: true }),
-      now: time.now,
-      random: Math.random,
-      onSettled: () => {},
-      waitForWork: (ms, signal) => wake.wait('saga', ms, signal),
-      onError: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
-    },
-    { mostHeld: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
-  );
-  return {
-    async start() {
-      await wake.start();
-      await engine.start();
-    },
-    async stop() {
-      await engine.stop(AbortSignal.timeout(5000));
-      await wake.stop(AbortSignal.timeout(1000));
-    },
-  };
-}
-
 async function empty(): Promise<void> {
   await db.query(sql`TRUNCATE saga.saga_states, saga.saga_step_logs`);
   await db.query(sql`VACUUM ANALYZE`);
@@ -113,7 +56,7 @@ async function drain(send: SendCall, status: string): Promise<number> {
   await empty();
   await db.query(sql`
     SELECT count(*) FROM generate_series(1, ${count}::int) AS i, saga.start_saga('bench', jsonb_build_object('i', i))`);
-  const engine = startEngine(send);
+  const engine = createBenchEngine(db, atOnce, send);
   const seconds = await timed(async () => {
     await engine.start();
     await until(async () => {
@@ -141,7 +84,7 @@ async function measureFloor(): Promise<number> {
         RETURNING s.id`);
       if (rows.length === 0) return;
       const ids = rows.map(({ id }) => id);
-      for (let at = 0; at <= workflow.steps.length; at += 1) await writeStep(ids, at);
+      for (let at = 0; at <= threeSteps.steps.length; at += 1) await writeStep(ids, at);
     }
   };
   return count / (await timed(() => Promise.all([claimAndRun(), claimAndRun()])));
@@ -149,7 +92,7 @@ async function measureFloor(): Promise<number> {
 
 /** Closes the step before, and opens this one or ends the sagas. */
 async function writeStep(ids: readonly string[], at: number): Promise<void> {
-  const isLast = at === workflow.steps.length;
+  const isLast = at === threeSteps.steps.length;
   await db.query(sql`
     WITH moved AS (
       UPDATE saga.saga_states s SET current_step = ${at}, status = ${isLast ? 'COMPLETED' : 'RUNNING'},
@@ -176,7 +119,7 @@ async function measurePeer(): Promise<number> {
   const nothing = async (): Promise<{ id: string }> => ({ id: 'r-1' });
   const threeSteps = DBOS.registerWorkflow(
     async () => {
-      for (const { name } of workflow.steps) await DBOS.runStep(nothing, { name });
+      for (const { name } of threeSteps.steps) await DBOS.runStep(nothing, { name });
     },
     { name: 'three-steps' },
   );
@@ -198,7 +141,7 @@ async function measureLatency(): Promise<void> {
   await empty();
   const rounds = 200;
   let onEnd = (): void => {};
-  const engine = startEngine(async ({ stepName }) => {
+  const engine = createBenchEngine(db, atOnce, async ({ stepName }) => {
     if (stepName === 'ship') setImmediate(() => onEnd());
     return done;
   });
@@ -210,7 +153,7 @@ async function measureLatency(): Promise<void> {
     const begin = performance.now();
     await db.query(sql`SELECT saga.start_saga('bench', '{}'::jsonb)`);
     await called.promise;
-    times.push((performance.now() - begin) / workflow.steps.length);
+    times.push((performance.now() - begin) / threeSteps.steps.length);
   }
   await engine.stop();
   const sorted = times.toSorted((a, b) => a - b);

@@ -128,6 +128,12 @@ TABLE dlq.topic_counts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum
     minute timestamp with time zone NOT NULL DEFAULT date_trunc('minute'::text, clock_timestamp())
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE jobs.cron_ticks
+    name text NOT NULL
+    tick_at timestamp with time zone NOT NULL
+    schedule text NOT NULL
+    job_id uuid
+    fired_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE jobs.job_actions
     job_id uuid NOT NULL
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
@@ -174,8 +180,23 @@ TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuu
 TABLE jobs.queues
     queue text NOT NULL
     max_retries integer NOT NULL DEFAULT 3
+    timeout_ms integer NOT NULL DEFAULT 60000
+    backoff_initial_ms integer NOT NULL DEFAULT 2000
+    backoff_max_ms integer NOT NULL DEFAULT 300000
+    backoff_jitter double precision NOT NULL DEFAULT 0.1
+    max_deferrals integer NOT NULL DEFAULT 100
+    keep_completed boolean NOT NULL DEFAULT true
+    max_running integer
+    rate_count integer
+    rate_window_ms integer
+    is_configured boolean NOT NULL DEFAULT false
     paused boolean NOT NULL DEFAULT false
+    paused_at timestamp with time zone
     paused_by text
+    paused_reason text
+    window_at timestamp with time zone
+    window_taken integer NOT NULL DEFAULT 0
+    throttle jsonb
     updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE outbox.destination_state WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100)
     destination text NOT NULL
@@ -335,15 +356,28 @@ CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
+CONSTRAINT jobs.cron_ticks cron_ticks_pkey PRIMARY KEY (name, tick_at)
 CONSTRAINT jobs.job_actions job_actions_pkey PRIMARY KEY (job_id, id)
 CONSTRAINT jobs.job_attempts job_attempts_pkey PRIMARY KEY (job_id, id)
+CONSTRAINT jobs.job_queue job_queue_dedupe_key_check CHECK (((length(dedupe_key) >= 1) AND (length(dedupe_key) <= 500)))
 CONSTRAINT jobs.job_queue job_queue_max_retries_check CHECK ((max_retries >= 1))
 CONSTRAINT jobs.job_queue job_queue_pkey PRIMARY KEY (job_id)
 CONSTRAINT jobs.job_queue job_queue_priority_check CHECK (((priority >= 0) AND (priority <= 100)))
+CONSTRAINT jobs.job_queue job_queue_queue_check CHECK (((length(queue) >= 1) AND (length(queue) <= 100)))
 CONSTRAINT jobs.job_queue job_queue_resolution_check CHECK ((resolution = ANY (ARRAY['cancelled'::text, 'discarded'::text])))
 CONSTRAINT jobs.job_queue job_queue_retry_count_check CHECK ((retry_count >= 0))
 CONSTRAINT jobs.job_queue job_queue_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'dead_letter'::text])))
+CONSTRAINT jobs.queues queues_backoff_initial_ms_check CHECK ((backoff_initial_ms >= 1))
+CONSTRAINT jobs.queues queues_backoff_jitter_check CHECK (((backoff_jitter >= (0)::double precision) AND (backoff_jitter <= (1)::double precision)))
+CONSTRAINT jobs.queues queues_check CHECK (((rate_count IS NULL) = (rate_window_ms IS NULL)))
+CONSTRAINT jobs.queues queues_max_deferrals_check CHECK ((max_deferrals >= 0))
+CONSTRAINT jobs.queues queues_max_retries_check CHECK ((max_retries >= 1))
+CONSTRAINT jobs.queues queues_max_running_check CHECK ((max_running >= 1))
 CONSTRAINT jobs.queues queues_pkey PRIMARY KEY (queue)
+CONSTRAINT jobs.queues queues_queue_check CHECK (((length(queue) >= 1) AND (length(queue) <= 100)))
+CONSTRAINT jobs.queues queues_rate_count_check CHECK ((rate_count >= 1))
+CONSTRAINT jobs.queues queues_rate_window_ms_check CHECK ((rate_window_ms >= 1))
+CONSTRAINT jobs.queues queues_timeout_ms_check CHECK ((timeout_ms >= 1))
 CONSTRAINT outbox.destination_state destination_state_check CHECK ((num_nulls(rate, peak, cut_at, window_at, window_taken) = ANY (ARRAY[0, 5])))
 CONSTRAINT outbox.destination_state destination_state_check1 CHECK (((rate >= (1)::double precision) AND (rate <= peak)))
 CONSTRAINT outbox.destination_state destination_state_check2 CHECK (((hold_until IS NULL) OR (rate IS NOT NULL)))
@@ -386,12 +420,18 @@ CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING b
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
+CREATE UNIQUE INDEX cron_ticks_pkey ON jobs.cron_ticks USING btree (name, tick_at)
 CREATE UNIQUE INDEX job_actions_pkey ON jobs.job_actions USING btree (job_id, id)
 CREATE UNIQUE INDEX job_attempts_pkey ON jobs.job_attempts USING btree (job_id, id)
+CREATE INDEX idx_job_queue_alone ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (lease_lost AND (status = ANY (ARRAY['pending'::text, 'failed'::text])))
 CREATE INDEX idx_job_queue_claim ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (status = ANY (ARRAY['pending'::text, 'failed'::text]))
 CREATE INDEX idx_job_queue_dead ON jobs.job_queue USING btree (queue, completed_at, job_id) WHERE (status = 'dead_letter'::text)
+CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue USING btree (job_id) WHERE (status = 'dead_letter'::text)
 CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
+CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue USING btree (job_id) WHERE (status = 'failed'::text)
 CREATE INDEX idx_job_queue_running ON jobs.job_queue USING btree (queue) WHERE (status = 'running'::text)
+CREATE INDEX idx_job_queue_unresolved ON jobs.job_queue USING btree (job_id) WHERE ((status = 'dead_letter'::text) AND (resolution IS NULL))
+CREATE INDEX idx_job_queue_unresolved_of_queue ON jobs.job_queue USING btree (queue, job_id) WHERE ((status = 'dead_letter'::text) AND (resolution IS NULL))
 CREATE UNIQUE INDEX job_queue_pkey ON jobs.job_queue USING btree (job_id)
 CREATE UNIQUE INDEX queues_pkey ON jobs.queues USING btree (queue)
 CREATE UNIQUE INDEX destination_state_pkey ON outbox.destination_state USING btree (destination)
@@ -427,7 +467,7 @@ CREATE UNIQUE INDEX notify_groups_pkey ON platform.notify_groups USING btree (no
 CREATE UNIQUE INDEX replicas_pkey ON platform.replicas USING btree (replica_id)
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
-CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN (((new.status = 'pending'::text) AND (old.status = ANY (ARRAY['completed'::text, 'dead_letter'::text])))) EXECUTE FUNCTION jobs.complete_requeue()
+CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN (((new.status = 'pending'::text) AND ((old.status = ANY (ARRAY['failed'::text, 'completed'::text, 'dead_letter'::text])) OR ((old.status = 'running'::text) AND (new.lease_owner IS NOT NULL))))) EXECUTE FUNCTION jobs.complete_requeue()
 CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
@@ -707,7 +747,7 @@ BEGIN
     NEW.resolution := NULL;
     NEW.deferrals := 0;
     NEW.run_at := clock_timestamp();
-    NEW.sort_at := NEW.run_at;
+    NEW.sort_at := NEW.run_at - NEW.priority * interval '1 minute';
     NEW.lease_owner := NULL;
     NEW.lease_until := NULL;
     NEW.lease_lost := false;
@@ -798,7 +838,7 @@ BEGIN
         VALUES (p_queue, p_payload,
                 COALESCE(p_max_retries, (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3),
                 p_dedupe_key, p_priority, v_run_at,
-                CASE WHEN v_run_at <= v_now THEN v_run_at - p_priority * interval '1 minute' ELSE v_run_at END,
+                CASE WHEN v_run_at <= v_now THEN v_now - p_priority * interval '1 minute' ELSE v_run_at END,
                 v_now, p_trace)
         ON CONFLICT (queue, dedupe_key)
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
@@ -820,27 +860,66 @@ BEGIN
 END $function$
 
 CREATE OR REPLACE FUNCTION jobs.enqueue_many(p_queue text, p_jobs jsonb)
- RETURNS SETOF uuid
- LANGUAGE sql
+ RETURNS TABLE(job_id uuid, status text, is_duplicate boolean)
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog'
 AS $function$
-    WITH told AS (
-        SELECT pg_notify('redrive', 'jobs:' || p_queue)
-        WHERE EXISTS (SELECT 1 FROM platform.idle_workers
-                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
-    ), added AS (
-        INSERT INTO jobs.job_queue (queue, payload, max_retries, priority, run_at, sort_at)
-        SELECT p_queue, j.payload, COALESCE(j.max_retries, q.max_retries, 3), COALESCE(j.priority, 0),
-               COALESCE(j.run_at, now()),
-               CASE WHEN COALESCE(j.run_at, now()) <= now()
-                    THEN COALESCE(j.run_at, now()) - COALESCE(j.priority, 0) * interval '1 minute'
-                    ELSE j.run_at END
-        FROM jsonb_to_recordset(p_jobs) AS j (payload JSONB, priority INT, run_at TIMESTAMPTZ, max_retries INT)
-        LEFT JOIN jobs.queues q ON q.queue = p_queue
-        RETURNING job_id
-    )
-    SELECT job_id FROM added LEFT JOIN told ON true
-$function$
+#variable_conflict use_column
+DECLARE
+    v_now         TIMESTAMPTZ := clock_timestamp();
+    v_max_retries INT := COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3);
+    v_is_due      BOOLEAN := false;
+    v_job         RECORD;
+BEGIN
+    FOR v_job IN
+        WITH given AS MATERIALIZED (
+            SELECT j.position, COALESCE(j.job_id, jobs.new_id()) AS job_id,
+                   COALESCE(j.payload, 'null') AS payload, j.dedupe_key,
+                   COALESCE(j.priority, 0) AS priority, COALESCE(j.run_at, v_now) AS run_at,
+                   COALESCE(j.max_retries, v_max_retries) AS max_retries, j.trace
+            FROM ROWS FROM (jsonb_to_recordset(p_jobs) AS (
+                job_id UUID, payload JSONB, dedupe_key TEXT, priority INT, run_at TIMESTAMPTZ, max_retries INT,
+                trace TEXT)) WITH ORDINALITY
+                AS j (job_id, payload, dedupe_key, priority, run_at, max_retries, trace, position)
+        ), placed AS (
+            SELECT *, CASE WHEN run_at <= v_now THEN v_now - priority * interval '1 minute' ELSE run_at END AS sort_at
+            FROM given
+        ), free AS (
+            INSERT INTO jobs.job_queue (job_id, queue, payload, max_retries, priority, run_at, sort_at, created_at, trace)
+            SELECT job_id, p_queue, payload, max_retries, priority, run_at, sort_at, v_now, trace
+            FROM placed WHERE dedupe_key IS NULL
+        ), keyed AS (
+            -- In one order of the keys for everybody, so that two of these cannot wait for each other.
+            INSERT INTO jobs.job_queue AS q
+                (job_id, queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
+            SELECT job_id, p_queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, v_now, trace
+            FROM placed WHERE dedupe_key IS NOT NULL ORDER BY dedupe_key, position
+            ON CONFLICT (queue, dedupe_key)
+                WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
+                DO NOTHING
+            RETURNING q.job_id
+        )
+        SELECT given.*, given.dedupe_key IS NULL OR keyed.job_id IS NOT NULL AS is_new
+        FROM given LEFT JOIN keyed ON keyed.job_id = given.job_id
+        ORDER BY given.position
+    LOOP
+        IF v_job.is_new THEN
+            job_id := v_job.job_id;
+            status := 'pending';
+            is_duplicate := false;
+            v_is_due := v_is_due OR v_job.run_at <= v_now;
+        ELSE
+            SELECT e.job_id, e.status, e.is_duplicate INTO job_id, status, is_duplicate
+            FROM jobs.enqueue(p_queue, v_job.payload, v_job.dedupe_key, v_job.priority, v_job.run_at,
+                              v_job.max_retries, v_job.trace) e;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    PERFORM pg_notify('redrive', 'jobs:' || p_queue)
+    WHERE v_is_due AND EXISTS (
+        SELECT 1 FROM platform.idle_workers
+        WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
+END $function$
 
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record
@@ -1118,15 +1197,16 @@ CREATE OR REPLACE FUNCTION jobs.new_id()
  RETURNS uuid
  LANGUAGE sql
  PARALLEL SAFE
- SET search_path TO 'pg_catalog'
 AS $function$
-    SELECT encode(
-        set_bit(set_bit(
-            overlay(uuid_send(gen_random_uuid())
-                    PLACING substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) FROM 3)
+    SELECT pg_catalog.encode(
+        pg_catalog.set_bit(pg_catalog.set_bit(
+            overlay(pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
+                    PLACING substring(pg_catalog.int8send((
+                        pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                        OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8) FROM 3)
                     FROM 1 FOR 6),
             52, 1), 53, 1),
-        'hex')::uuid
+        'hex')::pg_catalog.uuid
 $function$
 
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../src/kernel/clock.ts';
+import type { Database } from '../src/platform/postgres/database.ts';
+import { createWake } from '../src/platform/postgres/wake.ts';
+import type { Step, Workflow } from '../src/saga/domain/workflow.ts';
+import { createDatabaseClock } from '../src/saga/infra/database-clock.ts';
+import { createPostgresSagaStore } from '../src/saga/infra/postgres-saga-store.ts';
+import { createCallSlots } from '../src/saga/usecase/call-slots.ts';
+import type { SendCall } from '../src/saga/usecase/ports.ts';
+import { createSagaEngine } from '../src/saga/usecase/run-sagas.ts';
+import { createSettleQueue } from '../src/saga/usecase/settle-queue.ts';
+
+const step = (name: string): Step => ({
+  name,
+  service: 'nobody',
+  method: `POST /${name}`,
+  undo: { kind: 'call', method: `POST /undo-${name}` },
+  isPivot: false,
+  timeoutMs: 30_000,
+  retry: { maxAttempts: 3, backoff: 'exponential', initialIntervalMs: 1000 },
+  input: null,
+  undoInput: null,
+});
+
+export const threeSteps: Workflow = {
+  name: 'bench',
+  deadlineMs: null,
+  steps: [step('reserve'), step('charge'), step('ship')],
+};
+
+export type BenchEngine = Readonly<{ start(): Promise<void>; stop(): Promise<void> }>;
+
+/** The engine as the server runs it, with participants in this process, and no events. */
+export function createBenchEngine(db: Database, atOnce: number, send: SendCall): BenchEngine {
+  const worker = { db, clock: systemClock, owner: `bench-${randomUUID()}`, onStale: () => {} };
+  const time = createDatabaseClock(systemClock);
+  const store = createPostgresSagaStore({ db, worker, time, addEvents: null });
+  const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
+  const engine = createSagaEngine(
+    {
+      store,
+      clock: systemClock,
+      queue: createSettleQueue(store),
+      slots: createCallSlots({ most: atOnce, mostTo: () => atOnce, mostWaiting: atOnce }),
+      send,
+      serviceOf: () => ({ isIdempotent: true }),
+      now: time.now,
+      random: Math.random,
+      onSettled: () => {},
+      waitForWork: (ms, signal) => wake.wait('saga', ms, signal),
+      onError: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
+    },
+    { mostHeld: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
+  );
+  return {
+    async start() {
+      await wake.start();
+      await engine.start();
+    },
+    async stop() {
+      await engine.stop(AbortSignal.timeout(5000));
+      await wake.stop(AbortSignal.timeout(1000));
+    },
+  };
+}
