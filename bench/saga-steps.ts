@@ -117,7 +117,7 @@ async function measurePeer(): Promise<number> {
   target.pathname = '/dbos_bench';
   DBOS.setConfig({ name: 'bench', systemDatabaseUrl: target.href, logLevel: 'error' });
   const nothing = async (): Promise<{ id: string }> => ({ id: 'r-1' });
-  const threeSteps = DBOS.registerWorkflow(
+  const peerWorkflow = DBOS.registerWorkflow(
     async () => {
       for (const { name } of threeSteps.steps) await DBOS.runStep(nothing, { name });
     },
@@ -128,7 +128,7 @@ async function measurePeer(): Promise<number> {
   const work = async (): Promise<void> => {
     while (next < peerCount) {
       next += 1;
-      await threeSteps();
+      await peerWorkflow();
     }
   };
   const seconds = await timed(() => Promise.all(Array.from({ length: atOnce }, work)));

@@ -1,8 +1,8 @@
 import { callUrl, mailServer, timeoutMs } from './destination-formats.ts';
-import { duration, listOf, oneOf, refine, type Format } from './format.ts';
+import { duration, listOf, oneOf, refine, text, type Format } from './format.ts';
 import { variantsOf, type ValueOf } from './map-format.ts';
 import { secretValue } from './secret-value.ts';
-import { withDefault } from './setting.ts';
+import { optional, withDefault } from './setting.ts';
 
 /** Each is a destination of its own, and each person who is told too often stops reading. */
 const MAX_NOTIFIERS = 20;
@@ -10,6 +10,12 @@ const MAX_NOTIFIERS = 20;
 const notifiableSlices = ['dlq', 'outbox', 'jobs', 'saga'] as const;
 
 const common = {
+  /** Without one it is made of the type and the address: see resolve-notify.ts. */
+  name: optional(
+    text('1 to 40 characters of a-z, 0-9, _ and -, beginning with a letter', (value) =>
+      /^[a-z][a-z\d_-]{0,39}$/.test(value),
+    ),
+  ),
   /** The least time between two messages about the same thing. */
   cooldown: withDefault(duration('1s', '7d'), '5m'),
   slices: withDefault(listOf(oneOf(...notifiableSlices), { min: 1, single: true }), notifiableSlices),

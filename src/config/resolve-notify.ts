@@ -1,14 +1,23 @@
+import { createHash } from 'node:crypto';
+
 import type { Check } from './check.ts';
 import { callUrl } from './destination-formats.ts';
 import type { SmtpDestination } from './destinations.ts';
 import type { NotifierValues } from './notify-formats.ts';
 import { resolveMailServer } from './resolve-destinations.ts';
 import { openSecret, type SecretValue } from './secret-value.ts';
+import { Secret } from './secret.ts';
 
 /** Who is told, by which way. Secrets are functions: one may come from a file that changes, and none may be logged. */
 export type NotifierConfig = WebhookNotifier | SlackNotifier | EmailNotifier;
 
-type AnyNotifier = Readonly<{ cooldownMs: number; slices: readonly string[]; timeoutMs: number }>;
+type AnyNotifier = Readonly<{
+  /** Stays the same wherever the notifier stands in the list: what waits for it is stored under this name. */
+  name: string;
+  cooldownMs: number;
+  slices: readonly string[];
+  timeoutMs: number;
+}>;
 
 export type WebhookNotifier = AnyNotifier & Readonly<{ type: 'webhook'; url: string; secret: () => string }>;
 
@@ -23,20 +32,50 @@ export function resolveNotify(
   { leaseMs }: Readonly<{ leaseMs: number }>,
   check: Check,
 ): readonly NotifierConfig[] {
+  const names = values.map(nameOf);
   return values.flatMap((each, index) => {
     const path = `notify[${index}]`;
+    const name = nameOf(each);
+    const first = names.indexOf(name);
+    if (first < index)
+      check.report(
+        [`${path}.name`],
+        `${name} is also the name of notify[${first}]: give each a name of its own`,
+      );
     // A lease that ends while a call may still be under way would let two processes send one message.
     if (each.timeoutMs >= leaseMs)
       check.report(
         [`${path}.timeout_ms`, 'outbox.stuck_threshold_min'],
         'must be less than outbox.stuck_threshold_min',
       );
-    return resolve(path, each, check) ?? [];
+    return resolve(path, { ...each, name }, check) ?? [];
   });
 }
 
+function nameOf(values: NotifierValues): string {
+  if (values.name !== undefined) return values.name;
+  const digest = createHash('sha256').update(addressOf(values)).digest('hex');
+  return `${values.type}_${digest.slice(0, 8)}`;
+}
+
+/** Who is told, as it is written. By which mail server, and what stands in a file of secrets, may change. */
+function addressOf(values: NotifierValues): string {
+  switch (values.type) {
+    case 'webhook':
+      return values.url;
+    case 'slack':
+      return values.url instanceof Secret ? values.url.reveal() : values.url.file;
+    case 'email':
+      return values.to.toSorted().join();
+  }
+}
+
 /** Undefined where a problem was reported. */
-function resolve(path: string, values: NotifierValues, check: Check): NotifierConfig | undefined {
+function resolve(
+  path: string,
+  values: NotifierValues & { name: string },
+  check: Check,
+): NotifierConfig | undefined {
   switch (values.type) {
     case 'webhook': {
       const secret = open(`${path}.secret`, values.secret, { reasonAgainst: reasonAgainstSigning, check });

@@ -9,6 +9,7 @@ import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import type { Speaker } from './message.ts';
 import { destinationName, destinationOf, type Notifier, type NotifyDestination } from './notifier.ts';
+import { findUnknownNotifiers } from './postgres-groups.ts';
 import { tellPeople, type AddOrder, type Round } from './tell-people.ts';
 
 /**
@@ -39,9 +40,10 @@ const lookEveryMs = 500;
 const afterFailureMs = 2000;
 
 export function createNotify(deps: NotifyDeps): Notify {
-  const notifiers = new Map(deps.notifiers.map((notifier, i) => [destinationName(i), notifier]));
+  const notifiers = new Map(deps.notifiers.map((notifier) => [destinationName(notifier), notifier]));
   const destinations = [...notifiers].map(([name, notifier]) => destinationOf(notifier, name));
-  if (notifiers.size === 0) return { destinations, services: [], checks: [] };
+  const checks = [deliveryCheck(deps, [...notifiers.keys()])];
+  if (notifiers.size === 0) return { destinations, services: [], checks };
 
   const log = deps.logger.child({ part: 'notify' });
   const onError = (error: unknown): void =>
@@ -68,7 +70,7 @@ export function createNotify(deps: NotifyDeps): Notify {
       }
     },
   });
-  return { destinations, services: [service], checks: [deadCheck(deps, [...notifiers.keys()])] };
+  return { destinations, services: [service], checks };
 }
 
 function createReport(metrics: Metrics, log: Logger): (round: Round) => void {
@@ -94,16 +96,23 @@ function createReport(metrics: Metrics, log: Logger): (round: Round) => void {
   };
 }
 
-/** A message that never arrived cannot be told of by another message: readiness says it, and a metric. */
-function deadCheck({ db, destinationsWithDead }: NotifyDeps, names: readonly string[]): HealthCheck {
+/** A message that never arrived, or never will, cannot be told of by another message: readiness says it. */
+function deliveryCheck({ db, destinationsWithDead }: NotifyDeps, names: readonly string[]): HealthCheck {
   return {
     name: 'notify',
     critical: false,
     async check() {
       const dead = await destinationsWithDead(db, names);
-      return dead.length === 0
+      const unknown = await findUnknownNotifiers(db, names);
+      const troubles = [
+        ...(dead.length > 0 ? [`messages to people were not delivered: ${dead.join(', ')}`] : []),
+        ...(unknown.length > 0
+          ? [`messages are held for notifiers unknown here: ${unknown.join(', ')}`]
+          : []),
+      ];
+      return troubles.length === 0
         ? { status: 'healthy' }
-        : { status: 'degraded', message: `messages to people were not delivered: ${dead.join(', ')}` };
+        : { status: 'degraded', message: troubles.join('; ') };
     },
   };
 }

@@ -4,6 +4,7 @@ import { mailBody, slackBody, webhookBody, type Message, type Speaker } from './
 export type Notifier = AnyNotifier & Way;
 
 type AnyNotifier = Readonly<{
+  name: string;
   /** The least time between two messages about the same thing. */
   cooldownMs: number;
   /** Whose events it is told of. */
@@ -26,9 +27,9 @@ type MailServer = Readonly<{
   to: readonly string[];
 }>;
 
-/** `_notify_1` is the first of the list. */
-export function destinationName(index: number): string {
-  return `_notify_${index + 1}`;
+/** Not by the place in the list: what waits for a notifier must not go to another one when the list changes. */
+export function destinationName({ name }: Notifier): string {
+  return `_notify_${name}`;
 }
 
 const DAY_MS = 86_400_000;

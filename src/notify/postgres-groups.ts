@@ -105,6 +105,19 @@ export async function findEnded(
   return rows.map(groupOf);
 }
 
+/** Some of those for whom something is held, beside the ones that are known. */
+export async function findUnknownNotifiers(
+  db: Queryable,
+  known: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await db.query<{ notifier: string }>(sql`
+    SELECT DISTINCT notifier FROM platform.notify_groups
+    WHERE held_count > 0 AND notifier <> ALL (${known}::text[])
+    ORDER BY notifier
+    LIMIT 5`);
+  return rows.map(({ notifier }) => notifier);
+}
+
 function groupOf(row: GroupRow): NotifierGroup {
   const { notifier, slice, kind, subject } = row;
   const held =

@@ -18,6 +18,7 @@ afterEach(() => database.drop());
 const hourMs = 3_600_000;
 
 const hook: Notifier = {
+  name: 'ops',
   type: 'webhook',
   url: 'http://127.0.0.1:1/hook',
   secret: () => 'hunter2hunter2',
@@ -31,7 +32,7 @@ const makeId = createUuidMaker(systemClock);
 function tell(more: Partial<TellDeps> = {}): Promise<Round> {
   return tellPeople({
     db: database.db,
-    notifiers: new Map([['_notify_1', hook]]),
+    notifiers: new Map([['_notify_ops', hook]]),
     speaker: { name: 'redrive', environment: 'test', publicUrl: undefined },
     addOrder: addInternalOrder,
     makeId,
@@ -84,10 +85,13 @@ test('the first is told at once, the rest in one summary, and then no trace is l
   await tell();
   await addEvents(2);
   await tell();
-  assert.deepEqual(await told(), ['_notify_1 outbox dead broker 1']);
+  assert.deepEqual(await told(), ['_notify_ops outbox dead broker 1']);
   await passCooldown();
   await tell();
-  assert.deepEqual(await told(), ['_notify_1 outbox dead broker 1', '_notify_1 outbox dead broker 5 more']);
+  assert.deepEqual(await told(), [
+    '_notify_ops outbox dead broker 1',
+    '_notify_ops outbox dead broker 5 more',
+  ]);
   await passCooldown();
   await tell();
   assert.equal((await told()).length, 2);
@@ -98,24 +102,24 @@ test('the key of an order is the id of its message', async () => {
   await addEvents(1);
   await tell();
   const [order] = await internalOrders<Body>(database.db);
-  assert.equal(order?.key, `_notify_1:${order?.request.id}`);
+  assert.equal(order?.key, `_notify_ops:${order?.request.id}`);
 });
 
 test('a round that fails in its midst leaves everything as it was, and nothing is lost or told twice', async () => {
   const notifiers = new Map([
-    ['_notify_1', hook],
-    ['_notify_2', hook],
+    ['_notify_ops', hook],
+    ['_notify_shop', hook],
   ]);
   await addEvents(4);
   const failing: TellDeps['addOrder'] = async (tx, order) => {
     await addInternalOrder(tx, order);
-    if (order.destination === '_notify_2') throw new Error('the process dies here');
+    if (order.destination === '_notify_shop') throw new Error('the process dies here');
   };
   await assert.rejects(tell({ notifiers, addOrder: failing }), /dies here/);
   assert.deepEqual([await told(), await countOf('events'), await countOf('groups')], [[], 4, 0]);
   await tell({ notifiers });
   await tell({ notifiers });
-  assert.deepEqual(await told(), ['_notify_1 outbox dead broker 4', '_notify_2 outbox dead broker 4']);
+  assert.deepEqual(await told(), ['_notify_ops outbox dead broker 4', '_notify_shop outbox dead broker 4']);
 });
 
 /** The connection breaks before the n-th statement of a transaction. */
@@ -141,8 +145,8 @@ type TransactionWork = (tx: Queryable) => Promise<never>;
 
 test('wherever a round breaks off, the next one finds everything there still', async () => {
   const notifiers = new Map([
-    ['_notify_1', hook],
-    ['_notify_2', hook],
+    ['_notify_ops', hook],
+    ['_notify_shop', hook],
   ]);
   await addEvents(1, 'cooling');
   await addEvents(1, 'over');
@@ -188,7 +192,7 @@ test('a round that was committed without our hearing of it is not repeated', asy
   };
   await assert.rejects(tell({ db: deaf }), /answer is lost/);
   await tell();
-  assert.deepEqual(await told(), ['_notify_1 outbox dead broker 2']);
+  assert.deepEqual(await told(), ['_notify_ops outbox dead broker 2']);
 });
 
 test('an event that commits after a younger one is told all the same', async () => {
@@ -202,10 +206,13 @@ test('an event that commits after a younger one is told all the same', async () 
     );
     await addEvents(1, 'early');
     await tell();
-    assert.deepEqual(await told(), ['_notify_1 outbox dead early 1']);
+    assert.deepEqual(await told(), ['_notify_ops outbox dead early 1']);
     await late.query('COMMIT');
     await tell();
-    assert.deepEqual(await told(), ['_notify_1 outbox dead early 1', '_notify_1 jobs dead_letter late 1']);
+    assert.deepEqual(await told(), [
+      '_notify_ops outbox dead early 1',
+      '_notify_ops jobs dead_letter late 1',
+    ]);
   } finally {
     await late.end();
   }
@@ -258,8 +265,8 @@ test('a storm of a hundred thousand is one message and one summary, in bounded s
 
 test('each notifier has its own cool-down, and is told of its own slices only', async () => {
   const notifiers = new Map<string, Notifier>([
-    ['_notify_1', hook],
-    ['_notify_2', { ...hook, slices: ['jobs'], cooldownMs: 1 }],
+    ['_notify_ops', hook],
+    ['_notify_shop', { ...hook, slices: ['jobs'], cooldownMs: 1 }],
   ]);
   await addEvents(1, 'broker', 'outbox');
   await addEvents(1, 'summarize', 'jobs');
@@ -267,15 +274,15 @@ test('each notifier has its own cool-down, and is told of its own slices only', 
   await addEvents(1, 'summarize', 'jobs');
   await tell({ notifiers });
   assert.deepEqual((await told()).toSorted(), [
-    '_notify_1 jobs dead summarize 1',
-    '_notify_1 outbox dead broker 1',
-    '_notify_2 jobs dead summarize 1',
-    '_notify_2 jobs dead summarize 1',
+    '_notify_ops jobs dead summarize 1',
+    '_notify_ops outbox dead broker 1',
+    '_notify_shop jobs dead summarize 1',
+    '_notify_shop jobs dead summarize 1',
   ]);
 });
 
 test('events about orders of the system itself are dropped and told to nobody', async () => {
-  await addEvents(1, '_notify_1');
+  await addEvents(1, '_notify_ops');
   await addEvents(1, '_saga_events');
   await tell();
   assert.deepEqual([await told(), await countOf('events')], [[], 0]);
@@ -283,7 +290,7 @@ test('events about orders of the system itself are dropped and told to nobody', 
 
 test('an event of which no notifier wants to hear does not pile up', async () => {
   await addEvents(3, 'orders', 'dlq');
-  await tell({ notifiers: new Map([['_notify_1', { ...hook, slices: ['jobs'] }]]) });
+  await tell({ notifiers: new Map([['_notify_ops', { ...hook, slices: ['jobs'] }]]) });
   assert.deepEqual([await told(), await countOf('events'), await countOf('groups')], [[], 0, 0]);
 });
 
@@ -316,12 +323,15 @@ test('what is held for a notifier that is away from the configuration waits for 
   await addEvents(1);
   await tell();
   await passCooldown();
-  await tell({ notifiers: new Map([['_notify_2', hook]]) });
+  await tell({ notifiers: new Map([['_notify_shop', hook]]) });
   assert.equal(await countOf('groups'), 1);
   await forgetOldNotifyEvents(database.db);
   assert.equal(await countOf('groups'), 1);
   await tell();
-  assert.deepEqual(await told(), ['_notify_1 outbox dead broker 1', '_notify_1 outbox dead broker 1 more']);
+  assert.deepEqual(await told(), [
+    '_notify_ops outbox dead broker 1',
+    '_notify_ops outbox dead broker 1 more',
+  ]);
   await database.db.query(sql`UPDATE platform.notify_groups SET told_at = now() - interval '31 days'`);
   await forgetOldNotifyEvents(database.db);
   assert.equal(await countOf('groups'), 0);

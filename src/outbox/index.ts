@@ -44,7 +44,7 @@ export type OutboxOptions = Readonly<{
   backoff: Backoff;
   probe: Readonly<{ initialMs: number; maxMs: number }>;
   destinations: readonly DestinationSettings[];
-  /** Made by the system itself: `_saga_events`, `_notify_1`. */
+  /** Made by the system itself: `_saga_events`, `_notify_ops`. */
   internalDestinations: readonly DestinationSettings[];
 }>;
 

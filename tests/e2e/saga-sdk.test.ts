@@ -104,7 +104,7 @@ for (const [how, stockService] of [
 test('what cannot be stored is refused before the database is asked, and a rollback leaves nothing', async () => {
   const client = await pool.connect();
   await client.query('BEGIN');
-  await assert.rejects(saga.start(client, 'no-such', [] as unknown as object), /payload is an object/);
+  await assert.rejects(saga.start(client, 'no-such', []), /payload is an object/);
   await assert.rejects(saga.start(client, 'no-such', { a: '\0' }), /NUL/);
   await assert.rejects(saga.start(client, 'no-such', {}, { key: 'ü' }), /visible ASCII/);
   await assert.rejects(saga.start(client, 'x'.repeat(300), {}), /1 to 255/);

@@ -81,14 +81,14 @@ test('orders are counted where they wait for their turn, for an answer or for a 
   await add({ status: 'sent', count: 9 });
   await add({ status: 'dead', count: 5 });
   await add({ status: 'dead', count: 7, resolution: 'skipped' });
-  await add({ status: 'dead', count: 2, destination: '_notify_1' });
+  await add({ status: 'dead', count: 2, destination: '_notify_ops' });
   await add({ status: 'dead', count: 1, destination: '_saga_events' });
   const figures = await oneRound();
   assert.equal(figures['outbox_inflight'], 6);
   assert.equal(figures['outbox_orders{destination="broker",status="waiting"}'], 9);
   assert.equal(figures['outbox_orders{destination="broker",status="dead"}'], 5);
-  assert.equal(figures['outbox_orders{destination="_notify_1",status="waiting"}'], 0);
-  assert.equal(figures['outbox_orders{destination="_notify_1",status="dead"}'], 2);
+  assert.equal(figures['outbox_orders{destination="_notify_ops",status="waiting"}'], 0);
+  assert.equal(figures['outbox_orders{destination="_notify_ops",status="dead"}'], 2);
   assert.equal(figures['outbox_internal_dead'], 3);
 });
 

@@ -21,7 +21,7 @@ let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
-const destination = '_notify_1';
+const destination = '_notify_ops';
 const stores = () => orderStores(database.db, createTestWorker(database.db));
 
 async function addAndClaim(id: string) {
@@ -35,7 +35,7 @@ async function addAndClaim(id: string) {
 
 test('an order of the system itself is sent like any other, without a ledger', async () => {
   const order = await addAndClaim('0190a000-0000-7000-8000-000000000001');
-  assert.equal(order.idempotencyKey, '_notify_1:0190a000-0000-7000-8000-000000000001');
+  assert.equal(order.idempotencyKey, '_notify_ops:0190a000-0000-7000-8000-000000000001');
   assert.deepEqual(await settleAs(stores().delivery, [order], sent), ['sent']);
   assert.equal((await orderRow(database.db, order.id)).ledger_status, null);
   assert.equal(await storyOf(database.db, order.id), 'queued > sending > sent');
@@ -47,7 +47,7 @@ test('an order of the system itself that is dead tells nobody: telling may be wh
   const told = await database.db.query(sql`
     SELECT 1 FROM platform.notify_events WHERE slice = 'outbox' AND item_id = ${String(order.id)}`);
   assert.deepEqual(told, []);
-  assert.deepEqual(await destinationsWithDead(database.db, ['_notify_2', destination]), [destination]);
+  assert.deepEqual(await destinationsWithDead(database.db, ['_notify_shop', destination]), [destination]);
   const action = { id: order.id, actor: 'tester', reason: null, effectChecked: false };
   assert.deepEqual(await stores().orders.skip(action), { outcome: 'done' });
   assert.deepEqual(await destinationsWithDead(database.db, [destination]), []);

@@ -314,22 +314,22 @@ test('internal orders go when they were sent long enough ago, and only then', as
         (idempotency_key, request_json, request_digest, status, next_attempt_at, updated_at, destination)
       VALUES (${key}, '{}', 'sha256:1', ${status}, now(), now() - ${hours} * interval '1 hour', split_part(${key}, ':', 1))`);
   await add('_saga_events:old-1', 'sent', 49);
-  await add('_notify_1:old-2', 'sent', 49);
-  await add('_notify_1:young', 'sent', 47);
-  await add('_notify_1:dead', 'dead', 490);
-  await add('_notify_1:failed', 'failed', 490);
+  await add('_notify_ops:old-2', 'sent', 49);
+  await add('_notify_ops:young', 'sent', 47);
+  await add('_notify_ops:dead', 'dead', 490);
+  await add('_notify_ops:failed', 'failed', 490);
   await add('broker:old', 'sent', 490);
-  await post('_notify_1:posted');
+  await post('_notify_ops:posted');
   await db.query(sql`
-    UPDATE outbox.outbox_orders SET destination = '_notify_1', status = 'sent', updated_at = now() - interval '490 hours'
-    WHERE idempotency_key = '_notify_1:posted'`);
+    UPDATE outbox.outbox_orders SET destination = '_notify_ops', status = 'sent', updated_at = now() - interval '490 hours'
+    WHERE idempotency_key = '_notify_ops:posted'`);
   assert.deepEqual(await purge({ batchSize: 1 }), { archived: 0, deleted: 2, forgotten: 0 });
   const kept = await db.query<{ key: string }>(
     sql`SELECT idempotency_key AS key FROM outbox.outbox_orders ORDER BY idempotency_key COLLATE "C"`,
   );
   assert.deepEqual(
     kept.map(({ key }) => key),
-    ['_notify_1:dead', '_notify_1:failed', '_notify_1:posted', '_notify_1:young', 'broker:old'],
+    ['_notify_ops:dead', '_notify_ops:failed', '_notify_ops:posted', '_notify_ops:young', 'broker:old'],
   );
 });
 

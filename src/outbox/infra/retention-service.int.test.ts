@@ -65,7 +65,7 @@ test('it purges and looks after the audit at once, and again and again', async (
   await database.db.query(sql`
     INSERT INTO outbox.outbox_orders
       (idempotency_key, request_json, request_digest, status, next_attempt_at, updated_at, destination)
-    VALUES ('_notify_1:1', '{}', 'sha256:1', 'sent', now(), now() - interval '1 hour', '_notify_1')`);
+    VALUES ('_notify_ops:1', '{}', 'sha256:1', 'sent', now(), now() - interval '1 hour', '_notify_ops')`);
   const { service, purged, maintained, errors, until } = watch(retention);
   await service.start();
   await until(() => purged.length >= 3 && maintained.length >= 3);
