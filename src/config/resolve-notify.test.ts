@@ -41,7 +41,7 @@ const namesOf = (...notify: readonly object[]): readonly string[] =>
 test('a notifier is known by its name, or else by its type and address, wherever it stands in the list', () => {
   const slack = { type: 'slack', url: slackUrl };
   const names = namesOf(webhook, slack, email);
-  assert.deepEqual(names, ['webhook_2ff4e1a1', 'slack_00000000', 'email_00000000']);
+  assert.deepEqual(names, ['webhook_27c5c6ed', 'slack_53701915', 'email_af3c8254']);
   assert.deepEqual(namesOf(email, slack, webhook), names.toReversed());
   assert.deepEqual(namesOf({ ...webhook, name: 'on-call' }, webhook), ['on-call', names[0]]);
 });

@@ -47,7 +47,7 @@ export async function giveJobsBack(
   for (const { jobId, epoch } of jobs) {
     const job = await store.find(jobId);
     if (job?.epoch === epoch && job.status === 'running')
-      await store.settle(job.queue, job.owner, endOf(job, { end: 'released' }));
+      await store.settle(job.queue, job.owner, { job: heldOf(job), startedAt: null, end: 'unstarted' });
   }
 }
 
@@ -66,8 +66,13 @@ export async function keepPulledJob(
   throw stale(job.jobId, `status=${job.status}`);
 }
 
-function endOf({ jobId, epoch, owner, startedAt, retryCount }: HeldJob, pulled: PulledEnd): ToldEnd {
-  const job = { jobId, retryCount, lease: { owner: owner ?? '', epoch, endsAtMs: 0 } };
+function heldOf({ jobId, epoch, owner, retryCount }: HeldJob): ToldEnd['job'] {
+  return { jobId, retryCount, lease: { owner: owner ?? '', epoch, endsAtMs: 0 } };
+}
+
+function endOf(held: HeldJob, pulled: PulledEnd): ToldEnd {
+  const job = heldOf(held);
+  const { startedAt } = held;
   return pulled.end === 'released'
     ? { job, startedAt, end: 'deferred', delayMs: 0, reason: 'given back by its worker too often' }
     : { job, startedAt, ...pulled };
