@@ -261,6 +261,7 @@ test('what waits for a notifier goes to it and to nobody else, whoever joins the
   const { db, database } = first.system;
   await hook.goAway();
   await orderDies(first);
+  await eventually(async () => assert.equal((await internalOrders(db)).length, 1));
   await orderDies(first);
   await eventually(async () => {
     const [row] = await db.query<{ held: number }>(sql`

@@ -179,8 +179,9 @@ test('a stop lets the running ones end, and gives back what was claimed ahead as
     status: string;
     deferrals: number;
     sort_at: Date;
+    lease_epoch: bigint;
   }>(sql`
-    SELECT job_id, status, deferrals, sort_at FROM jobs.job_queue WHERE queue = ${queue} AND status <> 'completed'`);
+    SELECT job_id, status, deferrals, sort_at, lease_epoch FROM jobs.job_queue WHERE queue = ${queue} AND status <> 'completed'`);
   assert.equal(rows.length, 6);
   assert.ok(
     rows.some((row) => row.lease_epoch > 0n),
