@@ -38,7 +38,7 @@ export function createPostgresPullStore({ db, worker, book, jobStoreFor }: PullS
     /** Tried again in time, as every settle: what is written down, and whose answer is lost, is told nevertheless. */
     async settle(queue, owner, end) {
       const as = owner === null ? worker : { ...worker, owner };
-      const [settled] = await jobStoreFor(db, as).settle(queue, [end]);
+      const [settled] = await jobStoreFor(db, as).settle(queue, [end], AbortSignal.timeout(settleWithinMs));
       return settled?.status ?? null;
     },
 
@@ -113,6 +113,9 @@ async function standingOf(
     FROM jobs.job_queue t WHERE t.status = 'running' AND starts_with(t.lease_owner, ${pulledBy})`);
   return row ?? null;
 }
+
+/** Whoever asks over HTTP may ask again: it does not wait longer for a database that is away. */
+const settleWithinMs = 5000;
 
 /** How the owners of pulled jobs begin. */
 export const pulledBy = 'pull:';
