@@ -48,6 +48,7 @@ describe('health', () => {
       database: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },
+      notify: { status: 'healthy' },
     });
     assert.match(answer.body.timestamp, timestamp);
   });

@@ -287,7 +287,7 @@ test('what waits for a notifier goes to it and to nobody else, whoever joins the
   await hook.comeBack();
   const both = await open(t, [webhookTo(other), webhookTo(hook)], { database, partner: first.partner });
   const bodies = await receivedBy(hook, 2);
-  assert.deepEqual(bodies.map(({ is_summary }) => is_summary).toSorted(), [false, true]);
+  assert.equal(bodies.filter(({ is_summary }) => is_summary).length, 1);
   assert.equal(other.received.length, 0);
   await eventually(async () => assert.equal((await readinessOf(both)).checks.notify.status, 'healthy'));
   await both.system.stop();

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -146,12 +147,15 @@ test('a call ends with the signal of its job: while it connects, while it waits,
   const url = await serve(t, (request, response) => {
     if (request.url === '/trickle') {
       response.writeHead(200).write('{');
-      reached.trickle.resolve();
     } else {
       request.socket.on('close', closed.resolve);
       reached.wait.resolve();
     }
   });
+  // An answer has begun when its head has come, not when it was sent.
+  const onHead = (): void => reached.trickle.resolve();
+  subscribe('undici:request:headers', onHead);
+  t.after(() => unsubscribe('undici:request:headers', onHead));
   for (const path of ['wait', 'trickle'] as const) {
     const controller = new AbortController();
     const pushed = thrownBy(aim(t, `${url}/${path}`).target.push(job, controller));
