@@ -22,7 +22,9 @@ import { createTally, type Tally } from './tally.ts';
 const [sagas = 5000, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
 
 const perSecond = 25;
-const restWithinMs = 300_000;
+const restWithinMs = 420_000;
+const restRoundMs = 500;
+const tellEveryRounds = 60;
 const toldBreaches = 40;
 
 process.exitCode = await main();
@@ -76,15 +78,16 @@ function say(line: string): void {
   process.stdout.write(`${(performance.now() / 1000).toFixed(0).padStart(5)} s  ${line}\n`);
 }
 
-/** What is tried again waits a minute at the longest. */
+/** What is tried again waits a minute at the longest; whoever takes longer is told about. */
 async function comeToRest(db: Database): Promise<void> {
   const giveUpAtMs = performance.now() + restWithinMs;
-  while (performance.now() < giveUpAtMs) {
-    const [row] = await db.query<{ waiting: bigint }>(sql`
-      SELECT count(*) AS waiting FROM saga.saga_states
-      WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING') AND NOT needs_person`);
+  for (let rounds = 1; performance.now() < giveUpAtMs; rounds += 1) {
+    const [row] = await db.query<{ waiting: bigint; example: string }>(sql`
+      SELECT count(*) AS waiting, min(concat_ws(' ', id, status, 'owner', lease_owner, 'wake', wake_at)) AS example
+      FROM saga.saga_states WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING') AND NOT needs_person`);
     if (row?.waiting === 0n) return say('everything is at rest');
-    await sleep(500);
+    if (rounds % tellEveryRounds === 0) say(`${row?.waiting} are not at rest, such as ${row?.example}`);
+    await sleep(restRoundMs);
   }
   say(`not everything is at rest after ${restWithinMs / 1000} s`);
 }

@@ -117,6 +117,34 @@ test('a value that does not fit the type is refused before anything is sent', ()
   assert.throws(() => method.encode('text'));
 });
 
+test('what has its default is told as well, and a request may hold more where that is said', async () => {
+  const answer = await call({ sku: 'shoe' });
+  const method = types.method(reserve) ?? assert.fail();
+  const told = answer.end === 'answered' && (method.decode(answer.response) as Record<string, unknown>);
+  assert.equal(told && told['qty'], '0');
+  const released = types.method('shop.inventory.v1.InventoryService.Reserve')?.encode;
+  assert.throws(() => released?.({ sku: 'shoe', colour: 'red' }));
+  assert.deepEqual(
+    released?.({ sku: 'shoe', colour: 'red' }, { ignoresUnknown: true }),
+    released?.({ sku: 'shoe' }),
+  );
+});
+
+test('a call that may not begin any more is not sent', async () => {
+  const method = types.method(reserve) ?? assert.fail();
+  const before = seen.length;
+  const { signal } = new AbortController();
+  const answer = await channel.call({
+    path: method.path,
+    request: method.encode({}),
+    metadata: {},
+    timeoutMs: 1000,
+    signal,
+    mayBegin: () => false,
+  });
+  assert.deepEqual([answer.end, seen.length], ['not_sent', before]);
+});
+
 test('a failure has its code, its words and its trailers', async () => {
   const answer = await call({ sku: 'refused' });
   assert.ok(answer.end === 'failed');

@@ -24,6 +24,8 @@ export type GrpcCall = Readonly<{
   metadata: Readonly<Record<string, string>>;
   timeoutMs: number;
   signal: AbortSignal;
+  /** Asked when there is a connection, right before the call is made. */
+  mayBegin?: () => boolean;
 }>;
 
 export type GrpcAnswer =
@@ -86,6 +88,7 @@ export function openGrpcChannel(target: GrpcTarget): GrpcChannel {
         return { end: 'not_sent', detail: `no connection to ${host}:${target.port}: ${messageOf(error)}` };
       }
       if (call.signal.aborted) return { end: 'not_sent', detail: 'aborted' };
+      if (call.mayBegin?.() === false) return { end: 'not_sent', detail: 'it may not begin any more' };
       return send(call, Math.max(1, call.timeoutMs - (performance.now() - begin)));
     },
 

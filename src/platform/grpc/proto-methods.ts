@@ -9,8 +9,8 @@ export type MethodType = Readonly<{
   /** `/shop.v1.Inventory/Reserve` */
   path: string;
   isStreaming: boolean;
-  /** Throws where the value does not fit the request's type. */
-  encode(request: unknown): Buffer;
+  /** Throws where the value does not fit the request's type; with `ignoresUnknown` it may hold more. */
+  encode(request: unknown, options?: Readonly<{ ignoresUnknown?: boolean }>): Buffer;
   decode(bytes: Buffer): unknown;
 }>;
 
@@ -87,7 +87,50 @@ function methodType(service: protobuf.Service, method: protobuf.Method): MethodT
   return {
     path: `/${service.fullName.slice(1)}/${method.name}`,
     isStreaming: method.requestStream === true || method.responseStream === true,
-    encode: (value) => Buffer.from(request.encode(protojson.fromJson(request, value)).finish()),
-    decode: (bytes) => protojson.toJson(response, response.decode(bytes)) as unknown,
+    encode(value, { ignoresUnknown = false } = {}) {
+      const message = protojson.fromJson(request, value, { ignoreUnknownFields: ignoresUnknown });
+      return Buffer.from(request.encode(message).finish());
+    },
+    decode: (bytes) => withDefaults(response, protojson.toJson(response, response.decode(bytes))),
   };
+}
+
+/**
+ * A field without presence is not on the wire where it has its default, and a zero is as good an answer as any other
+ * number: it is written out. What JSON has a form of its own for (google.protobuf.*) stays as it is.
+ */
+function withDefaults(type: protobuf.Type, json: unknown): unknown {
+  if (type.fullName.startsWith('.google.protobuf.')) return json;
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return json;
+  const told = json as Readonly<Record<string, unknown>>;
+  const filled: Record<string, unknown> = { ...told };
+  for (const field of type.fieldsArray) {
+    const value = told[field.name];
+    if (value === undefined) {
+      const missing = defaultOf(field);
+      if (missing !== undefined) filled[field.name] = missing;
+    } else if (field.resolvedType instanceof protobuf.Type) {
+      const inner = field.resolvedType;
+      filled[field.name] = mapParts(field, value, (part) => withDefaults(inner, part));
+    }
+  }
+  return filled;
+}
+
+function mapParts(field: protobuf.Field, value: unknown, change: (part: unknown) => unknown): unknown {
+  if (field.repeated) return Array.isArray(value) ? value.map(change) : value;
+  if (!field.map) return change(value);
+  return Object.fromEntries(Object.entries(value as object).map(([key, part]) => [key, change(part)]));
+}
+
+/** Undefined where being absent means something. */
+function defaultOf(field: protobuf.Field): unknown {
+  if (field.map) return {};
+  if (field.repeated) return [];
+  if (field.hasPresence || field.partOf !== null || field.resolvedType instanceof protobuf.Type)
+    return undefined;
+  if (field.resolvedType instanceof protobuf.Enum) return field.resolvedType.valuesById[0] ?? 0;
+  if (field.type === 'bool') return false;
+  if (field.type === 'string' || field.type === 'bytes') return '';
+  return /64$/.test(field.type) ? '0' : 0;
 }

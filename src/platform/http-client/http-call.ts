@@ -28,6 +28,8 @@ export type HttpCall = Readonly<{
   maxResponseBytes: number;
   /** Not on a connection that was used before, and nobody uses it afterwards. */
   hasOwnConnection: boolean;
+  /** Asked when there is a connection, right before the first byte leaves. */
+  mayBegin?: () => boolean;
 }>;
 
 export type RunningCall = Readonly<{
@@ -106,6 +108,7 @@ export function startCall(pool: Pool, call: HttpCall): RunningCall {
         // A process that was suspended hears of its connection before it hears of its timers. By then somebody else
         // may have the work, so it is the clock that decides whether a byte may still leave.
         if (performance.now() >= endsAtMs) giveUp();
+        else if (call.mayBegin?.() === false) fail(new Error('it may not begin any more'));
         if (isOver) controller.abort(new Error('given up before it was sent'));
         else writing = controller;
       },

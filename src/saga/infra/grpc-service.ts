@@ -22,11 +22,17 @@ export function openGrpcService(settings: GrpcServiceSettings): OpenService {
     return types;
   };
 
+  /** A later deployment of a server that describes itself may have what an earlier one had not. */
+  const askAgain = (): Promise<ProtoTypes> => {
+    if (proto === null) types = null;
+    return readTypes();
+  };
+
   return {
     async send(call) {
       let method: MethodType | null;
       try {
-        method = (await readTypes()).method(call.method);
+        method = (await readTypes()).method(call.method) ?? (await askAgain()).method(call.method);
       } catch (error) {
         return unsent(`its methods are not known: ${messageOf(error)}`);
       }
@@ -36,7 +42,7 @@ export function openGrpcService(settings: GrpcServiceSettings): OpenService {
       if ('unreadable' in configured) return unsent(configured.unreadable);
       let request: Buffer;
       try {
-        request = method.encode(call.request ?? {});
+        request = method.encode(call.request ?? {}, { ignoresUnknown: call.isPayload });
       } catch (error) {
         return judgeMappingError(messageOf(error));
       }
@@ -50,6 +56,7 @@ export function openGrpcService(settings: GrpcServiceSettings): OpenService {
         metadata,
         timeoutMs: call.call.timeoutMs,
         signal: new AbortController().signal,
+        mayBegin: call.mayBegin,
       });
       return judge(answer, method);
     },

@@ -31,7 +31,9 @@ export function openHttpService(settings: HttpServiceSettings): OpenService {
         body: bodyOf(call),
         timeoutMs: call.call.timeoutMs,
         maxResponseBytes: MAX_OUTPUT_BYTES,
-        hasOwnConnection: false,
+        // One that was just closed by the other side would leave the call in doubt.
+        hasOwnConnection: !settings.isIdempotent,
+        mayBegin: call.mayBegin,
       });
       return judge(await ended);
     },

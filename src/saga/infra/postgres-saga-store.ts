@@ -1,3 +1,5 @@
+import { backoffMs } from '../../kernel/backoff.ts';
+import { sleep } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -33,7 +35,10 @@ export type SagaStoreDeps = Readonly<{
 }>;
 
 const reapBatch = 500;
-const settleTries = 5;
+const settleWithinMs = 10_000;
+const settleBackoff = { initialMs: 20, maxMs: 1000, jitter: 0.2 };
+/** A saga that cannot be read here is left to others for so long. */
+const unreadablePauseMs = 30_000;
 
 export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
   const { db, worker, time } = deps;
@@ -55,6 +60,8 @@ export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
         readLogs(db, rows),
         definitions.read(new Set(rows.map((row) => row.definition_hash))),
       ]);
+      const unreadable = rows.filter((row) => !workflows.has(row.definition_hash));
+      if (unreadable.length > 0) await giveBack(db, unreadable, lease.epoch);
       return rows.flatMap((row) => {
         const workflow = workflows.get(row.definition_hash);
         return workflow === undefined
@@ -125,6 +132,24 @@ async function readLogs(
   return Map.groupBy(logs, (row) => row.saga_id);
 }
 
+/** Null for what a later version has written: its sagas are for those who understand it. */
+function readDefinition(definition: unknown): Workflow | null {
+  try {
+    return fromStored(definition);
+  } catch {
+    return null;
+  }
+}
+
+/** Lets go what was claimed and cannot be driven here. */
+async function giveBack(db: Database, rows: readonly SagaRow[], epoch: bigint): Promise<void> {
+  await db.query(sql`
+    UPDATE saga.saga_states t
+    SET lease_owner = NULL, lease_until = NULL,
+        wake_at = clock_timestamp() + ${unreadablePauseMs} * interval '1 millisecond'
+    WHERE t.id = ANY(${rows.map(({ id }) => id)}::uuid[]) AND t.lease_epoch = ${epoch}`);
+}
+
 /** Definitions never change, so each is read once. */
 function createDefinitions(db: Database) {
   const known = new Map<string, Workflow>();
@@ -134,7 +159,10 @@ function createDefinitions(db: Database) {
       if (missing.length > 0) {
         const rows = await db.query<{ hash: string; definition: unknown }>(sql`
           SELECT hash, definition FROM saga.workflow_definitions WHERE hash = ANY(${missing}::text[])`);
-        for (const { hash, definition } of rows) known.set(hash, fromStored(definition));
+        for (const { hash, definition } of rows) {
+          const workflow = readDefinition(definition);
+          if (workflow !== null) known.set(hash, workflow);
+        }
       }
       return known;
     },
@@ -186,18 +214,41 @@ async function settleBatch(
   if (others.length > 0) await explain(deps, others, results);
 }
 
-/** Only what was certainly not written is tried again. */
+/**
+ * Only what was certainly not written is tried again, about as long as a lease lives: after that it is somebody
+ * else's. A commit of which nobody knows counts as a lost lease.
+ */
 async function settleWithTries(
-  { db, addEvents }: SagaStoreDeps,
+  { db, addEvents, worker }: SagaStoreDeps,
   settles: readonly SagaSettle[],
 ): Promise<ReadonlySet<string>> {
+  const begin = worker.clock.monotonicMs();
   for (let tries = 1; ; tries += 1)
     try {
       return await settleSagas(db, settles, addEvents);
     } catch (error) {
-      const wasRolledBack = ['40001', '40P01'].includes(codeOf(error) ?? '');
-      if (!wasRolledBack || tries >= settleTries) throw error;
+      if (!wasNotWritten(error) || worker.clock.monotonicMs() - begin > settleWithinMs) throw error;
+      await sleep(backoffMs(settleBackoff, tries));
     }
+}
+
+const notWritten: ReadonlySet<string> = new Set([
+  '40001', // serialisation failure
+  '40P01', // deadlock
+  '55P03', // a lock that could not be had in time
+  '57014', // a statement that took too long
+  '57P03', // the server starts or stops
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** The server rolled it back, or there was no server to send it to. */
+function wasNotWritten(error: unknown): boolean {
+  const code = codeOf(error) ?? '';
+  const hadNoConnection =
+    error instanceof Error && error.message.includes('timeout exceeded when trying to connect');
+  return notWritten.has(code) || /^53\w{3}$/.test(code) || hadNoConnection;
 }
 
 /** Why rows did not match: more is known by now, or they were taken from us. */

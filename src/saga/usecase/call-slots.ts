@@ -4,8 +4,10 @@
  * one is sent away.
  */
 export type CallSlots = Readonly<{
-  /** Null where there is no room to wait. */
-  take(service: string): Slot | Promise<Slot> | null;
+  /** Null where none is free at once. */
+  takeNow(service: string): Slot | null;
+  /** Waits for one; null where there is no room to wait. */
+  take(service: string): Promise<Slot> | null;
   inFlight(): number;
 }>;
 
@@ -48,8 +50,9 @@ export function createCallSlots(
 
   return {
     inFlight: () => inFlight,
+    takeNow: (service) => (isFree(service) ? occupy(service) : null),
     take(service) {
-      if (isFree(service)) return occupy(service);
+      if (isFree(service)) return Promise.resolve(occupy(service));
       if (waiters.filter((waiter) => waiter.service === service).length >= mostWaiting) return null;
       return new Promise((go) => void waiters.push({ service, go }));
     },

@@ -6,7 +6,7 @@ import {
   type Settlement,
 } from '../domain/decide.ts';
 import { judgeMappingError, type Answer, type Failure } from '../domain/judge-answer.ts';
-import { withKnown, type SagaState } from '../domain/saga-state.ts';
+import { withKnown } from '../domain/saga-state.ts';
 import type { CallSlots, Slot } from './call-slots.ts';
 import { makeRequest } from './make-request.ts';
 import type { AddedAttempt, HeldSaga, SagaSettle, SendCall, SettleResult } from './ports.ts';
@@ -21,7 +21,7 @@ export type DriveDeps = Readonly<{
   now: () => number;
   random: () => number;
   /** By the monotonic clock, with every renewal. */
-  isLeaseAlive: (sagaId: string) => boolean;
+  isLeaseAlive: (saga: Pick<HeldSaga, 'id' | 'lease'>) => boolean;
   /** A process that stops opens nothing more. */
   isStopping: () => boolean;
   /** The saga as it stood, and what was written. */
@@ -39,13 +39,13 @@ export async function driveSaga(deps: DriveDeps, claimed: HeldSaga): Promise<voi
   let saga = claimed;
   let event: EngineEvent = { kind: claimed.wasLost ? 'worker_lost' : 'claimed' };
   for (;;) {
-    const moved = await move(deps, saga, event);
+    const moved: Moved | null = await move(deps, saga, event);
     if (moved === null) return;
-    saga = { ...saga, state: moved.state };
+    saga = moved.saga;
     const { call, slot } = moved;
     try {
       // A poll stores nothing before it is sent, so it may also be left to somebody else.
-      if (!deps.isLeaseAlive(saga.id)) return;
+      if (!deps.isLeaseAlive(saga)) return;
       event = { kind: 'answered', ...call, answer: await callOut(deps, saga, call) };
     } finally {
       slot.release();
@@ -53,7 +53,7 @@ export async function driveSaga(deps: DriveDeps, claimed: HeldSaga): Promise<voi
   }
 }
 
-type Moved = Readonly<{ state: SagaState; call: Call; slot: Slot }>;
+type Moved = Readonly<{ saga: HeldSaga; call: Call; slot: Slot }>;
 
 /** Settles what follows from an event; a call that is to be sent now, or null where the saga is let go. */
 async function move(deps: DriveDeps, held: HeldSaga, seen: EngineEvent): Promise<Moved | null> {
@@ -66,25 +66,34 @@ async function move(deps: DriveDeps, held: HeldSaga, seen: EngineEvent): Promise
       if (decision.outcome === 'stale') return null;
       const { next } = decision;
       const wanted = next.do === 'call' || next.do === 'poll' ? next.call.service : null;
-      if (wanted !== null && slot?.service !== wanted && !deps.isStopping()) {
+      if (wanted !== null && slot?.service !== wanted) {
         slot?.release();
-        const taken = deps.slots.take(wanted);
-        slot = await taken;
-        // Time has passed: what was decided is decided again.
-        if (taken instanceof Promise) continue;
+        slot = deps.slots.takeNow(wanted);
+        // What is known already does not wait for a slot: it is written down first.
+        if (slot === null && event.kind !== 'answered' && !deps.isStopping()) {
+          slot = await deps.slots.take(wanted);
+          // Time has passed: what was decided is decided again.
+          if (slot !== null) continue;
+        }
       }
-      if (next.do === 'poll' && slot !== null) {
-        const moved = { state: decision.state, call: next.call, slot };
+      if (next.do === 'poll' && slot !== null && !deps.isStopping()) {
+        const moved = { saga: { ...saga, state: decision.state }, call: next.call, slot };
         slot = null;
         return moved;
       }
-      const opens = next.do === 'call' && slot !== null;
-      const written = settleOf(deps, saga, decision, opens);
+      const opens = next.do === 'call' && slot !== null && !deps.isStopping();
+      const waits = next.do === 'call' && slot === null && event.kind === 'answered' && !deps.isStopping();
+      const written = settleOf(deps, saga, decision, opens ? 'opens' : waits ? 'waits' : 'leaves');
       const result = await deps.queue.settle(written);
       if (result.outcome === 'settled') {
         deps.onSettled(saga, written);
-        if (next.do !== 'call' || slot === null) return null;
-        const moved = { state: next.opening.state, call: next.call, slot };
+        if (waits) {
+          saga = { ...saga, state: written.state };
+          event = { kind: 'claimed' };
+          continue;
+        }
+        if (next.do !== 'call' || slot === null || !opens) return null;
+        const moved = { saga: { ...saga, state: next.opening.state }, call: next.call, slot };
         slot = null;
         return moved;
       }
@@ -101,9 +110,10 @@ function settleOf(
   deps: Pick<DriveDeps, 'now' | 'random'>,
   saga: HeldSaga,
   { state, changed, added, events, next }: Settlement,
-  opens: boolean,
+  how: 'opens' | 'waits' | 'leaves',
 ): SagaSettle {
   const known = { abort: saga.state.abort, isDeadlineOver: saga.state.isDeadlineOver };
+  const opens = how === 'opens';
   const begun = state.status !== 'STARTED' || (next.do === 'call' && opens);
   const first = saga.state.status === 'STARTED' && begun ? (['SAGA_STARTED'] as const) : [];
   if (next.do === 'call' && opens) {
@@ -120,6 +130,16 @@ function settleOf(
       keepsLease: true,
     };
   }
+  if (how === 'waits')
+    return {
+      saga,
+      known,
+      state: { ...state, wakeAt: null },
+      changed,
+      added,
+      events: [...first, ...events],
+      keepsLease: true,
+    };
   // Nobody has a slot for it here: it comes back a little later, at no cost.
   const isSentAway = next.do === 'call' || next.do === 'poll';
   const wakeAt = isSentAway ? deps.now() + noSlotPauseMs * (1 + deps.random()) : state.wakeAt;
@@ -138,7 +158,8 @@ async function callOut(deps: DriveDeps, saga: HeldSaga, call: Call): Promise<Ans
   const made = makeRequest(saga, call);
   if (!made.ok) return judgeMappingError(made.defect);
   const stepName = saga.workflow.steps[call.step]?.name ?? '';
-  return deps.send({ saga, call, stepName, epoch: saga.lease.epoch, ...made });
+  const mayBegin = (): boolean => deps.isLeaseAlive(saga);
+  return deps.send({ saga, call, stepName, epoch: saga.lease.epoch, mayBegin, ...made });
 }
 
 /** What the database cannot keep is as good as no answer. */

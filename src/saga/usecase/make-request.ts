@@ -4,7 +4,7 @@ import { parseMethod } from '../domain/method.ts';
 import type { HeldSaga } from './ports.ts';
 
 export type MadeRequest =
-  | Readonly<{ ok: true; method: string; request: unknown }>
+  | Readonly<{ ok: true; method: string; request: unknown; isPayload: boolean }>
   | Readonly<{ ok: false; defect: string }>;
 
 /** What a call sends: its mapping filled in with the saga's payload and the answers of the steps before it. */
@@ -17,7 +17,8 @@ export function makeRequest({ workflow, payload, state }: HeldSaga, call: Call):
   const mapped = isUndo ? mapUndoInput(step.undoInput, sources) : mapInput(step.input, sources);
   if (!mapped.ok) return mapped;
   const method = fillMethod(call.method, sources);
-  return method.ok ? { ok: true, method: method.value, request: mapped.value } : method;
+  const isPayload = (isUndo ? step.undoInput : step.input) === null;
+  return method.ok ? { ok: true, method: method.value, request: mapped.value, isPayload } : method;
 }
 
 /** Only the path of an HTTP method has references. */

@@ -69,6 +69,10 @@ export type OutgoingCall = Readonly<{
   request: unknown;
   /** The path of an HTTP call with its references filled in. */
   method: string;
+  /** The saga's payload as it is, which may hold more than the participant knows. */
+  isPayload: boolean;
+  /** Asked right before a byte leaves: whether the saga is still ours. */
+  mayBegin: () => boolean;
 }>;
 
 /** Never rejects: whatever happens is an answer. */

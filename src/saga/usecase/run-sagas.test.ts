@@ -40,7 +40,7 @@ function claimedAs(epoch: bigint): HeldSaga {
   };
 }
 
-test('a saga that was let go and claimed anew is not lost with the renewal of its former lease', async () => {
+test('a saga that was let go and claimed anew is not lost with the renewal of its former lease', async (t) => {
   const due = [claimedAs(1n), claimedAs(2n)];
   const firstAnswer = Promise.withResolvers<void>();
   const renewing = Promise.withResolvers<void>();
@@ -91,6 +91,7 @@ test('a saga that was let go and claimed anew is not lost with the renewal of it
     { mostHeld: 1, leaseMs: 30, pollMs: 1 },
   );
   await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(1000)));
   await renewing.promise;
   firstAnswer.resolve();
   await settling.promise;
@@ -98,5 +99,4 @@ test('a saga that was let go and claimed anew is not lost with the renewal of it
   await sleep(0);
   settled.resolve();
   assert.equal(await Promise.race([calledAgain.promise, sleep(5000)]), 2n);
-  await engine.stop(AbortSignal.timeout(1000));
 });

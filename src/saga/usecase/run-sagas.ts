@@ -23,6 +23,10 @@ export type SagaEngine = Service & Readonly<{ held(): number }>;
 
 const claimBatch = 200;
 const retryAfterErrorMs = 500;
+/** Between two renewals of what still runs at a stop. */
+const afterStopMs = 100;
+/** Something is due that could not be claimed: somebody else has it this moment. */
+const overdueMs = 50;
 
 /**
  * Claims sagas that are due and drives each of them, all at once, as long as there is room. Leases are renewed while
@@ -39,9 +43,9 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   let onRoom = (): void => {};
   let due = new AbortController();
 
-  const isLeaseAlive = (id: string): boolean => {
+  const isLeaseAlive = ({ id, lease }: Pick<HeldSaga, 'id' | 'lease'>): boolean => {
     const mine = held.get(id);
-    return mine !== undefined && remainingMs(mine.lease, clock) > 0;
+    return mine?.lease.epoch === lease.epoch && remainingMs(mine.lease, clock) > 0;
   };
   /** A saga that was let go here is due again soon: the claims do not wait for their next look. */
   const lookAgainAt = (dueAt: number): void => {
@@ -86,7 +90,10 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     for (const saga of sagas) void drive(saga);
     if (sagas.length > 0) return;
     const dueInMs = await store.nextDueInMs();
-    const waitMs = Math.max(1, Math.min(pollMs, dueInMs ?? pollMs));
+    const waitMs = Math.min(
+      pollMs,
+      dueInMs === null || dueInMs > 0 ? Math.max(1, dueInMs ?? pollMs) : overdueMs,
+    );
     await deps.waitForWork(waitMs, AbortSignal.any([signal, due.signal]));
   };
 
@@ -115,7 +122,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   const renewForEver = async (): Promise<void> => {
     while (!signal.aborted || held.size > 0) {
       await renewAll().catch((error: unknown) => deps.onError('renewing leases', error));
-      await Promise.race([sleep(leaseMs / 3), signal.aborted ? sleep(100) : onceAborted(signal)]);
+      await (signal.aborted ? sleep(afterStopMs) : sleep(leaseMs / 3, signal));
     }
   };
 
