@@ -6,7 +6,6 @@ import { jobs } from './jobs-table.ts';
 
 type ClaimedRow = Readonly<{
   job_id: string;
-  queue: string;
   payload: unknown;
   retry_count: number;
   max_retries: number;
@@ -46,13 +45,13 @@ export async function claimJobs(
     limit: options.limit,
     leaseMs: options.leaseMs,
     set: sql`status = 'running', started_at = clock_timestamp()`,
-    returning: sql`t.job_id, t.queue, ${payload}, t.retry_count, t.max_retries, t.deferrals, t.trace, t.sort_at,
+    returning: sql`t.job_id, ${payload}, t.retry_count, t.max_retries, t.deferrals, t.trace,
       t.sort_at::text AS place`,
-    rowOrder: sql`sort_at, job_id`,
+    rowOrder: sql`place COLLATE "C", job_id`,
   });
   const last = rows.at(-1);
   return {
-    jobs: rows.map((row) => claimedJob(row, lease)),
+    jobs: rows.map((row) => claimedJob(row, options.queue, lease)),
     last: last === undefined ? null : { sortAt: last.place, jobId: last.job_id },
   };
 }
@@ -63,10 +62,10 @@ function afterMark(after: LowWater | null): Sql {
     : sql`AND (t.sort_at, t.job_id) > (${after.sortAt}::timestamptz, ${after.jobId}::uuid)`;
 }
 
-function claimedJob(row: ClaimedRow, lease: Lease): ClaimedJob {
+function claimedJob(row: ClaimedRow, queue: string, lease: Lease): ClaimedJob {
   return {
     jobId: row.job_id,
-    queue: row.queue,
+    queue,
     payload: row.payload,
     retryCount: row.retry_count,
     maxRetries: row.max_retries,

@@ -40,10 +40,19 @@ export async function settleJobs(deps: SettleDeps, ends: readonly JobEnd[]): Pro
   return ends.map(({ job }) => ({ jobId: job.jobId, status: statuses.get(job.jobId) ?? null }));
 }
 
-const heldColumns: readonly Column<JobEnd>[] = [
+const tokenColumns: readonly Column<JobEnd>[] = [
   [sql`key`, sql`uuid[]`, ({ job }) => job.jobId],
   [sql`epoch`, sql`bigint[]`, ({ job }) => job.lease.epoch],
+];
+
+const heldColumns: readonly Column<JobEnd>[] = [
+  ...tokenColumns,
   [sql`started_at`, sql`timestamptz[]`, ({ startedAt }) => startedAt],
+];
+
+const completedColumns: readonly Column<Completed>[] = [
+  ...heldColumns,
+  [sql`result`, sql`jsonb[]`, ({ result }) => result],
 ];
 
 async function settleCompleted(
@@ -52,10 +61,7 @@ async function settleCompleted(
 ): Promise<readonly SettledRow[]> {
   const isDeleted = !settings.keepCompleted;
   return settle<SettledRow>(db, jobs, {
-    held: rowsOf<Completed>(sql`held`, ends, [
-      ...heldColumns,
-      [sql`result`, sql`jsonb[]`, ({ result }) => result],
-    ]),
+    held: rowsOf<Completed>(sql`held`, ends, isDeleted ? tokenColumns : completedColumns),
     count: ends.length,
     guard: sql`t.status = 'running'`,
     set: isDeleted

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../kernel/backoff.ts';
 import { isForwardOnly } from './locate.ts';
 import type { Attempt, Op, Polling, SagaState } from './saga-state.ts';
-import { isPivotPassed, spentAttempts } from './step-log.ts';
+import { isPivotOpened, spentAttempts } from './step-log.ts';
 import type { Workflow } from './workflow.ts';
 
 /** How long an attempt may be answered `working`, since its start. */
@@ -47,7 +47,8 @@ export function pollDelayMs(
 
 /**
  * The last moment at which this attempt may begin at its participant. An action that nobody waits for any more must
- * not begin, so the saga's own deadline bounds it, until the pivot is behind it.
+ * not begin, so the saga's own deadline bounds it, until the pivot is opened: from then on there is no deadline, and a
+ * pivot in doubt that could not begin again could never be done.
  */
 export function latestBeginOf(
   workflow: Workflow,
@@ -55,7 +56,7 @@ export function latestBeginOf(
   { step, op, startedAt }: Attempt,
 ): number {
   const own = startedAt + (workflow.steps[step]?.timeoutMs ?? 0) + LATE_MS;
-  const isBounded = op === 'EXECUTE' && deadlineAt !== null && !isPivotPassed(workflow, log);
+  const isBounded = op === 'EXECUTE' && deadlineAt !== null && !isPivotOpened(workflow, log);
   return isBounded ? Math.min(own, deadlineAt) : own;
 }
 
