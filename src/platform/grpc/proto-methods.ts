@@ -132,5 +132,5 @@ function defaultOf(field: protobuf.Field): unknown {
   if (field.resolvedType instanceof protobuf.Enum) return field.resolvedType.valuesById[0] ?? 0;
   if (field.type === 'bool') return false;
   if (field.type === 'string' || field.type === 'bytes') return '';
-  return /64$/.test(field.type) ? '0' : 0;
+  return field.type.endsWith('64') ? '0' : 0;
 }
