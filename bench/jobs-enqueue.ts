@@ -21,6 +21,8 @@ const queue = 'bench';
 const ground = await openPostgres();
 const { url, db } = ground;
 const pool = new Pool({ connectionString: url, max: connections });
+// The server stops first where something goes wrong.
+pool.on('error', () => {});
 try {
   await migrateGraphile(url);
   const boss = await openBoss(url, queue);
