@@ -11,7 +11,7 @@ import type { Order, OrderFilter, OrderReader } from '../usecase/reading-ports.t
 import { requireSameKey } from './idempotency-header.ts';
 import { invalidInput } from './invalid-input.ts';
 import { presentDestination, presentOrder, presentProofs, presentToldOrder } from './present.ts';
-import { readInstant } from './read-instant.ts';
+import { readInstant } from '../../kernel/read-instant.ts';
 import { root } from './root.ts';
 import * as schemas from './schemas.ts';
 
