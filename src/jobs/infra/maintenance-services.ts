@@ -8,7 +8,7 @@ import type { CronJob } from '../domain/cron-ticks.ts';
 import { createCronService } from './cron-service.ts';
 import { createJobFigures } from './job-figures.ts';
 import type { JobMetrics } from './job-metrics.ts';
-import { createJobRetentionService } from './job-retention-service.ts';
+import { createRetentionService } from '../../platform/postgres/retention-service.ts';
 import { createPostgresCronTicks } from './postgres-cron-ticks.ts';
 import {
   createPostgresJobRetention,
@@ -44,7 +44,8 @@ export function createMaintenance({
       work: (held) => figures.export(held),
       onError: (error) => log.warn({ err: error }, 'the figures of the jobs could not be taken'),
     }),
-    createJobRetentionService(worker, {
+    createRetentionService(worker, {
+      name: 'jobs.retention',
       retention: createPostgresJobRetention(db, options),
       onRemoved: (removed) => tellOfRemoved(log, removed),
       onError: (error) => log.warn({ err: error }, 'old jobs could not be removed'),

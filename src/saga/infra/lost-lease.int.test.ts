@@ -45,6 +45,22 @@ test('whoever has a saga twice, once without knowing that it has lost it, settle
   );
 });
 
+test('of a saga that was lost not even the log is written, beside one that is settled', async () => {
+  const lostId = await at.start(workflow('lost'));
+  const lost = await claimOne();
+  await at.start(workflow('kept'));
+  const kept = await claimOne();
+  await at.db.query(sql`UPDATE saga.saga_states SET lease_epoch = lease_epoch + 1 WHERE id = ${lostId}`);
+  const results = await at.store().settle([opening(lost), opening(kept)]);
+  assert.deepEqual(
+    results.map(({ outcome }) => outcome),
+    ['stale', 'settled'],
+  );
+  const logs = await at.db.query<{ saga_id: string }>(sql`
+    SELECT saga_id FROM saga.saga_step_logs WHERE saga_id IN (${lostId}, ${kept.id})`);
+  assert.deepEqual(logs, [{ saga_id: kept.id }]);
+});
+
 test('attempts are counted by their numbers, whatever the clocks of their processes said', async (t) => {
   const id = await at.start(workflow('backwards'));
   await at.db.query(sql`

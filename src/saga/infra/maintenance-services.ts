@@ -6,7 +6,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Metrics } from '../../platform/telemetry/metrics.ts';
 import { createPostgresSagaRetention, type SagaRetentionOptions } from './postgres-saga-retention.ts';
 import { createSagaFigures } from './saga-figures.ts';
-import { createSagaRetentionService } from './saga-retention-service.ts';
+import { createRetentionService } from '../../platform/postgres/retention-service.ts';
 
 export type MaintenanceDeps = Readonly<{
   db: Database;
@@ -32,7 +32,8 @@ export function createMaintenance({
       work: (held) => figures.export(held),
       onError: (error) => log.warn({ err: error }, 'the figures of the sagas could not be taken'),
     }),
-    createSagaRetentionService(worker, {
+    createRetentionService(worker, {
+      name: 'saga.retention',
       retention: createPostgresSagaRetention(db, retention),
       onRemoved: (removed) => {
         if (Object.values(removed).some((count) => count > 0))

@@ -1,13 +1,14 @@
 import { sleep } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
-import { createNamedLease } from '../../platform/postgres/named-lease.ts';
-import type { Worker } from '../../platform/postgres/work.ts';
-import type { JobRetention, RemovedJobs } from './postgres-job-retention.ts';
+import { createNamedLease } from './named-lease.ts';
+import type { Worker } from './work.ts';
 
-export type JobRetentionServiceOptions = Readonly<{
-  retention: JobRetention;
+export type RetentionServiceOptions<Removed> = Readonly<{
+  /** Of the lease: `jobs.retention`. */
+  name: string;
+  retention: Readonly<{ remove(held: AbortSignal): Promise<Removed> }>;
   everyMs?: number;
-  onRemoved: (removed: RemovedJobs) => void;
+  onRemoved: (removed: Removed) => void;
   onError: (error: unknown) => void;
 }>;
 
@@ -15,12 +16,12 @@ export type JobRetentionServiceOptions = Readonly<{
 const restPerWalk = 10;
 
 /** One replica removes what is over, first when it has got the lease. */
-export function createJobRetentionService(
+export function createRetentionService<Removed>(
   worker: Worker,
-  { retention, everyMs = 600_000, onRemoved, onError }: JobRetentionServiceOptions,
+  { name, retention, everyMs = 600_000, onRemoved, onError }: RetentionServiceOptions<Removed>,
 ): Service {
   return createNamedLease(worker, {
-    name: 'jobs.retention',
+    name,
     leaseMs: 30_000,
     async work(held) {
       while (!held.aborted) {

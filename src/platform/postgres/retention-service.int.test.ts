@@ -3,20 +3,21 @@ import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { eventually } from '../../../tests/support/eventually.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
-import { createJobRetentionService } from './job-retention-service.ts';
-import type { RemovedJobs } from './postgres-job-retention.ts';
+import { createRetentionService } from './retention-service.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
 const soon = (): AbortSignal => AbortSignal.timeout(5000);
-const nothing: RemovedJobs = { completed: 0, resolved: 0, unresolved: 0, orphans: 0, ticks: 0, queues: 0 };
+type Removed = Readonly<{ rows: number }>;
+const nothing: Removed = { rows: 0 };
 
-function watch(owner: string, remove: () => Promise<RemovedJobs> = async () => nothing) {
-  const removed: RemovedJobs[] = [];
+function watch(owner: string, remove: () => Promise<Removed> = async () => nothing) {
+  const removed: Removed[] = [];
   const errors: unknown[] = [];
-  const service = createJobRetentionService(createTestWorker(database.db, owner), {
+  const service = createRetentionService(createTestWorker(database.db, owner), {
+    name: 'test.retention',
     retention: { remove },
     everyMs: 5,
     onRemoved: (each) => removed.push(each),
