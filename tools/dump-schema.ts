@@ -10,13 +10,22 @@ export async function dumpSchema(db: Queryable): Promise<string> {
   return `${parts.flat().join('\n')}\n`;
 }
 
-const ours = sql`n.nspname IN ('platform', 'dlq', 'outbox', 'jobs')`;
+const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga'];
+const ours = sql`n.nspname = ANY (${schemas}::text[])`;
 
 async function linesOf(db: Queryable, query: Sql): Promise<readonly string[]> {
   return (await db.query<{ line: string }>(query)).map(({ line }) => line);
 }
 
 const sections: readonly Sql[] = [
+  sql`
+    SELECT 'DOMAIN ' || n.nspname || '.' || t.typname || ' ' || format_type(t.typbasetype, t.typtypmod) || ' ' ||
+           pg_get_constraintdef(k.oid) AS line
+    FROM pg_type t
+    JOIN pg_namespace n ON n.oid = t.typnamespace
+    JOIN pg_constraint k ON k.contypid = t.oid
+    WHERE ${ours}
+    ORDER BY n.nspname, t.typname, k.conname`,
   sql`
     SELECT 'TABLE ' || n.nspname || '.' || c.relname ||
            COALESCE(' WITH (' || array_to_string(c.reloptions, ', ') || ')', '') || E'\n' ||
@@ -50,7 +59,7 @@ const sections: readonly Sql[] = [
     ORDER BY n.nspname, t.relname, c.relname`,
   sql`
     SELECT 'SEQUENCE ' || schemaname || '.' || sequencename || ' CACHE ' || cache_size AS line FROM pg_sequences
-    WHERE schemaname IN ('platform', 'dlq', 'outbox', 'jobs') AND sequencename NOT LIKE '%_id_seq'
+    WHERE schemaname = ANY (${schemas}::text[]) AND sequencename NOT LIKE '%_id_seq'
     ORDER BY schemaname, sequencename`,
   sql`
     SELECT pg_get_triggerdef(t.oid) AS line

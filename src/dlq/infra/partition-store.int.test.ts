@@ -76,3 +76,16 @@ test('an error that is over is cleared, but only by the one who holds the partit
   await partitions.clearError(held);
   assert.equal(await lastError(), null);
 });
+
+test('a partition that somebody holds locked stays ours, and keeps no other from its lease', async () => {
+  const clusterId = randomUUID();
+  const topicId = await addTopic(clusterId, 2);
+  const held = await partitions.claim(clusterId, 2, 60_000);
+  const idOf = (partition: number) => held.find((one) => one.partition === partition)?.id;
+  await database.db.transaction(async (tx) => {
+    await tx.query(sql`
+      SELECT id FROM dlq.source_partitions WHERE topic_id = ${topicId} AND partition = 0 FOR UPDATE`);
+    const { ids, locked } = await partitions.renew(held, 60_000);
+    assert.deepEqual([[...ids], [...locked]], [[idOf(1)], [idOf(0)]]);
+  });
+});

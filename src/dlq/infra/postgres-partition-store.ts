@@ -105,7 +105,7 @@ export function createPostgresPartitionStore(db: Database, worker: Worker): Part
         epochs: held.map((one) => one.lease.epoch),
         leaseMs,
       });
-      return { ids: new Set(renewed.keys), endsAtMs: renewed.endsAtMs };
+      return { ids: new Set(renewed.keys), locked: new Set(renewed.locked), endsAtMs: renewed.endsAtMs };
     },
 
     async release(held) {

@@ -32,7 +32,8 @@ export type HeldPartitions = Readonly<{
   all(): readonly ActivePartition[];
   /** Takes free partitions up to this replica's share, or lets the surplus go; returns what was taken. */
   balance(clusterId: string): Promise<readonly ActivePartition[]>;
-  renew(): Promise<void>;
+  /** Prolongs all leases. `isLocked`: not that of a row which somebody is writing this moment. */
+  renew(): Promise<Readonly<{ isLocked: boolean }>>;
   /** Forgets a partition whose lease is lost. */
   drop(active: ActivePartition): void;
   /** Gives a partition back that is leaving. */
@@ -83,7 +84,7 @@ export function createHeldPartitions(deps: HeldPartitionsDeps): HeldPartitions {
         deps.onLost(1);
       }
       const before = [...active.values()];
-      if (before.length === 0) return;
+      if (before.length === 0) return { isLocked: false };
       const renewed = await deps.partitions.renew(
         before.map((one) => one.held),
         deps.leaseMs,
@@ -91,8 +92,9 @@ export function createHeldPartitions(deps: HeldPartitionsDeps): HeldPartitions {
       for (const one of before) {
         if (renewed.ids.has(one.held.id))
           one.held = { ...one.held, lease: { ...one.held.lease, endsAtMs: renewed.endsAtMs } };
-        else drop(one);
+        else if (!renewed.locked.has(one.held.id)) drop(one);
       }
+      return { isLocked: renewed.locked.size > 0 };
     },
 
     async giveAllBack() {

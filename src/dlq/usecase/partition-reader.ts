@@ -121,9 +121,10 @@ export function createPartitionReader(deps: PartitionReaderDeps): Service {
   };
 
   const keepLeases = async (): Promise<void> => {
-    while (!signal.aborted) {
-      await sleep(deps.leaseMs / 3, signal);
-      await held.renew().catch((error: unknown) => deps.onError('renew', error));
+    // A row that is being written this moment, most likely by ourselves, is asked for again soon.
+    for (let isLocked = false; !signal.aborted;) {
+      await sleep(deps.leaseMs / (isLocked ? 30 : 3), signal);
+      isLocked = (await attempt('renew', () => held.renew()))?.isLocked ?? false;
     }
   };
 

@@ -280,10 +280,11 @@ export type PartitionStore = Readonly<{
   /** A broker inside a process that is gone took its topics with it; ours is there. */
   forgetLocal(ourClusterId: string): Promise<void>;
   claim(clusterId: string, limit: number, leaseMs: number): Promise<readonly HeldPartition[]>;
+  /** Prolongs leases. `locked`: still ours, but somebody has the row, and the lease is as it was; all others are lost. */
   renew(
     held: readonly HeldPartition[],
     leaseMs: number,
-  ): Promise<Readonly<{ ids: ReadonlySet<bigint>; endsAtMs: number }>>;
+  ): Promise<Readonly<{ ids: ReadonlySet<bigint>; locked: ReadonlySet<bigint>; endsAtMs: number }>>;
   release(held: readonly HeldPartition[]): Promise<void>;
   /** Position and epoch as the database has them now; null when the lease is no longer ours. */
   reload(held: HeldPartition): Promise<HeldPartition | null>;

@@ -8,6 +8,7 @@ import {
   type CustomTypesConfig,
   type QueryConfig,
 } from 'pg';
+import { createPreparer } from './prepared-statements.ts';
 import type { Sql } from './sql.ts';
 import { isLostConnection } from './sqlstate.ts';
 
@@ -105,6 +106,8 @@ export function createDatabase(options: DatabaseOptions): Database {
   // end the process.
   pool.on('error', (error) => options.onIdleError?.(error));
 
+  const preparer = createPreparer({ isAllowed: options.direct === undefined });
+
   const timed = async <T>(run: () => Promise<T>): Promise<T> => {
     const begin = performance.now();
     try {
@@ -115,7 +118,19 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 
   return {
-    query: (statement) => timed(async () => (await pool.query(configOf(statement))).rows),
+    query: (statement) =>
+      timed(async () => {
+        if (!statement.isPrepared) return (await pool.query(configOf(statement))).rows;
+        const { text } = statement;
+        return preparer.run(text, async (name) => {
+          const { rows } = await pool.query({
+            ...(name === undefined ? {} : { name }),
+            text,
+            values: [...statement.values],
+          });
+          return rows;
+        });
+      }),
 
     async transaction(work, { isPatient = false } = {}) {
       const client = await pool.connect();

@@ -94,8 +94,9 @@ async function keepRenewing(
   held: AbortSignal,
 ): Promise<void> {
   let endsAtMs = worker.clock.monotonicMs() + lease.leaseMs;
+  let isLocked = false;
   while (!held.aborted) {
-    await sleep(lease.leaseMs / 3, held);
+    await sleep(lease.leaseMs / (isLocked ? 20 : 3), held);
     if (held.aborted) return;
     try {
       const renewed = await renew(worker, leases, {
@@ -103,8 +104,9 @@ async function keepRenewing(
         epochs: [lease.epoch],
         leaseMs: lease.leaseMs,
       });
-      if (renewed.keys.length === 0) return;
-      endsAtMs = renewed.endsAtMs;
+      isLocked = renewed.locked.length > 0;
+      if (isLocked ? isOver(endsAtMs, worker.clock) : renewed.keys.length === 0) return;
+      if (!isLocked) endsAtMs = renewed.endsAtMs;
     } catch (error) {
       lease.onError(error);
       if (isOver(endsAtMs, worker.clock)) return;

@@ -6,10 +6,13 @@
 export class Sql {
   readonly strings: readonly string[];
   readonly values: readonly unknown[];
+  /** Connections keep it ready. */
+  readonly isPrepared: boolean;
 
-  constructor(strings: readonly string[], values: readonly unknown[]) {
+  constructor(strings: readonly string[], values: readonly unknown[], { isPrepared = false } = {}) {
     this.strings = strings;
     this.values = values;
+    this.isPrepared = isPrepared;
   }
 
   /** The text with `$1`, `$2`, … as the driver wants it. */
@@ -36,6 +39,14 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
     }
   });
   return new Sql(texts, bound);
+}
+
+/**
+ * The same statement, for connections to keep ready. For short ones that are sent often, and whose plan is good however
+ * large the tables have become since it was made: it may be used for a while after that.
+ */
+export function prepared(statement: Sql): Sql {
+  return new Sql(statement.strings, statement.values, { isPrepared: true });
 }
 
 /** Parts put one after another, with `between` in the gaps; nothing for no parts. */

@@ -140,6 +140,27 @@ test('renewing prolongs what is still held and tells what is not', async () => {
   );
 });
 
+test('a row that somebody has locked is not waited for: it stays ours, and the others are renewed', async () => {
+  const worker = createTestWorker(database.db);
+  const held = await claim<{ id: number }>(worker, table, { ...due, limit: 3, leaseMs: 1000 });
+  const keys = held.rows.map(({ id }) => id);
+  const ask = () => renew(worker, table, { keys, epochs: keys.map(() => held.lease.epoch), leaseMs: 60_000 });
+  await database.db.transaction(async (tx) => {
+    await tx.query(sql`SELECT id FROM public.work WHERE id = 2 FOR UPDATE`);
+    const renewed = await ask();
+    assert.deepEqual([new Set(renewed.keys), renewed.locked], [new Set([1, 3]), [2]]);
+    const ends = await database.db.query<{ is_renewed: boolean }>(sql`
+      SELECT lease_until > now() + interval '30 seconds' AS is_renewed FROM public.work WHERE id <= 3 ORDER BY id`);
+    assert.deepEqual(
+      ends.map(({ is_renewed }) => is_renewed),
+      [true, false, true],
+    );
+    await tx.query(sql`UPDATE public.work SET lease_epoch = nextval('platform.lease_epochs') WHERE id = 2`);
+  });
+  const after = await ask();
+  assert.deepEqual([new Set(after.keys), after.locked], [new Set([1, 3]), []], 'it was taken away');
+});
+
 test('a live lease is not reaped', async () => {
   await claim(createTestWorker(database.db), table, due);
   const reaped = await reap(database.db, table, {

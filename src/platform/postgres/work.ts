@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Queryable } from './database.ts';
 import { rowsOf } from './rows-of.ts';
-import { sql, type Sql } from './sql.ts';
+import { prepared, sql, type Sql } from './sql.ts';
 import { withSpan } from '../telemetry/tracing.ts';
 
 const tracer = trace.getTracer('redrive');
@@ -55,27 +55,38 @@ export type ClaimOptions = Readonly<{
   returning: Sql;
   /** Further CTEs over `claimed`, each with a leading comma: history rows, for example. */
   also?: Sql;
+  /** What of `claimed` comes back, `claim_epoch` included; all of it, unless it says otherwise. */
+  select?: Sql;
   /** The order of the result; a claim has none by itself. */
   rowOrder?: Sql;
+  /** Kept ready by the connection; for when little is expected, because its plan may be that of a smaller table. */
+  isPrepared?: boolean;
 }>;
 
+const pickedPlaces: Sql = sql`ARRAY(SELECT picked.place FROM picked)`;
+
 /**
- * The picked rows are updated by their keys, handed on as an array: the planner does not know how many there are,
- * expects a few, and looks each of them up. Where it expects a thousand it reads the whole of a table of small
- * rows instead, for every batch.
+ * The picked rows are updated where they lie, handed on as an array: the planner does not know how many there are,
+ * expects a few, and goes to each of them. Where it expects a thousand it reads the whole of a table of small rows
+ * instead, for every batch. A row that somebody has written between the snapshot and the lock is not there for this
+ * statement: it is left to the next claim.
  */
 export async function claim<Row>(
   worker: Worker,
-  { slice, table, key }: WorkTable,
+  { slice, table }: WorkTable,
   options: ClaimOptions,
 ): Promise<Claimed<Row>> {
   // Read before the claim: by this clock the lease can only end too early.
   const askedAtMs = worker.clock.monotonicMs();
+  const joinWas =
+    options.was === undefined
+      ? sql``
+      : sql`, unnest(${pickedPlaces}) AS places (place) JOIN picked ON picked.place = places.place`;
   const statement = sql`
     WITH epoch AS MATERIALIZED (
       SELECT nextval('platform.lease_epochs') AS value
     ), picked AS MATERIALIZED (
-      SELECT t.${key} AS key${options.was ?? sql``} FROM ${table} t
+      SELECT t.ctid AS place${options.was ?? sql``} FROM ${table} t
       WHERE ${options.where}
       ORDER BY ${options.orderBy}
       LIMIT ${options.limit}
@@ -86,15 +97,16 @@ export async function claim<Row>(
           lease_owner = ${worker.owner},
           lease_until = clock_timestamp() + ${options.leaseMs} * interval '1 millisecond',
           lease_epoch = epoch.value
-      FROM epoch, unnest(ARRAY(SELECT picked.key FROM picked)) AS keys (key)${
-        options.was === undefined ? sql`` : sql` JOIN picked ON picked.key = keys.key`
-      }
-      WHERE t.${key} = keys.key AND t.lease_epoch < epoch.value
+      FROM epoch${joinWas}
+      WHERE t.ctid = ${options.was === undefined ? sql`ANY (${pickedPlaces})` : sql`places.place`}
+        AND t.lease_epoch < epoch.value
       RETURNING ${options.returning}, epoch.value AS claim_epoch
     )${options.also ?? sql``}
-    SELECT * FROM claimed ORDER BY ${options.rowOrder ?? sql`claim_epoch`}`;
+    SELECT ${options.select ?? sql`*`} FROM claimed ORDER BY ${options.rowOrder ?? sql`claim_epoch`}`;
   const rows = await withSpan(tracer, 'claim', { slice, limit: options.limit }, () =>
-    worker.db.query<Row & { claim_epoch: bigint }>(statement),
+    worker.db.query<Row & { claim_epoch: bigint }>(
+      options.isPrepared === true ? prepared(statement) : statement,
+    ),
   );
   const lease: Lease = {
     owner: worker.owner,
@@ -116,6 +128,8 @@ export type SettleOptions = Readonly<{
   /** What the end changes; `delete` where nothing of the row stays. */
   set: Sql | 'delete';
   returning: Sql;
+  /** What of `settled` comes back; all of it, unless it says otherwise. */
+  select?: Sql;
   /** Further CTEs over `settled`, each with a leading comma. */
   also?: Sql;
   /** Whether the mark of a lost worker stays: no, unless the work was given back unstarted. */
@@ -157,7 +171,7 @@ export async function settle<Row>(
       SET ${options.set}, ${leaseAfter(options.keepsLease)},
           lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
       FROM ${options.held} ${matches}`;
-  const statement = sql`WITH settled AS (${change})${options.also ?? sql``} SELECT * FROM settled`;
+  const statement = sql`WITH settled AS (${change})${options.also ?? sql``} SELECT ${options.select ?? sql`*`} FROM settled`;
   return withSpan(tracer, 'settle', { slice, items: options.count }, () => db.query<Row>(statement));
 }
 
@@ -168,27 +182,53 @@ function leaseAfter(keepsLease: Sql | undefined): Sql {
           lease_until = CASE WHEN ${keepsLease} THEN t.lease_until END`;
 }
 
-/** Prolongs leases; the keys that are still held come back, the others are lost and must be let go. */
+export type Renewed<Key> = Readonly<{
+  keys: readonly Key[];
+  /** Still ours as far as anybody can see, but somebody has the row locked: their leases end as they did before. */
+  locked: readonly Key[];
+  /** When the leases of `keys` end, on the monotonic clock. */
+  endsAtMs: number;
+}>;
+
+/**
+ * Prolongs leases. What is in neither list is lost and must be let go. A row that somebody else has locked is not
+ * waited for: one open transaction would let the leases of all others run out. Its lease is asked for again soon.
+ */
 export async function renew<Key>(
   worker: Worker,
   { table, key, keyArray }: WorkTable,
   held: Readonly<{ keys: readonly Key[]; epochs: readonly bigint[]; leaseMs: number }>,
-): Promise<Readonly<{ keys: readonly Key[]; endsAtMs: number }>> {
+): Promise<Renewed<Key>> {
   const askedAtMs = worker.clock.monotonicMs();
-  const rows = await worker.db.query<{ key: Key }>(sql`
-    WITH held AS (
-      SELECT * FROM unnest(${held.keys}::${keyArray}, ${held.epochs}::bigint[]) AS held (key, epoch)
-    ), locked AS MATERIALIZED (
+  const asked = rowsOf(
+    sql`asked`,
+    [...held.keys.entries()],
+    [
+      [sql`key`, keyArray, ([, one]) => one],
+      [sql`epoch`, sql`bigint[]`, ([index]) => held.epochs[index]],
+    ],
+  );
+  const rows = await worker.db.query<{ key: Key; is_renewed: boolean }>(sql`
+    WITH held AS MATERIALIZED (
+      SELECT asked.key, asked.epoch
+      FROM ${asked}
+      JOIN ${table} t ON t.${key} = asked.key AND t.lease_epoch = asked.epoch
+      WHERE t.lease_owner = ${worker.owner}
+    ), free AS MATERIALIZED (
       SELECT t.${key} AS key FROM ${table} t JOIN held ON t.${key} = held.key AND t.lease_epoch = held.epoch
-      ORDER BY t.${key}
-      FOR UPDATE OF t
+      WHERE t.lease_owner = ${worker.owner}
+      FOR UPDATE OF t SKIP LOCKED
+    ), renewed AS (
+      UPDATE ${table} t
+      SET lease_until = clock_timestamp() + ${held.leaseMs} * interval '1 millisecond'
+      FROM free
+      WHERE t.${key} = free.key
+      RETURNING t.${key} AS key
     )
-    UPDATE ${table} t
-    SET lease_until = clock_timestamp() + ${held.leaseMs} * interval '1 millisecond'
-    FROM locked
-    WHERE t.${key} = locked.key AND t.lease_owner = ${worker.owner}
-    RETURNING t.${key} AS key`);
-  return { keys: rows.map((row) => row.key), endsAtMs: askedAtMs + held.leaseMs };
+    SELECT held.key, renewed.key IS NOT NULL AS is_renewed FROM held LEFT JOIN renewed ON renewed.key = held.key`);
+  const keysOf = (isRenewed: boolean): readonly Key[] =>
+    rows.filter((row) => row.is_renewed === isRenewed).map((row) => row.key);
+  return { keys: keysOf(true), locked: keysOf(false), endsAtMs: askedAtMs + held.leaseMs };
 }
 
 export type ReapOptions = Readonly<{
