@@ -50,7 +50,7 @@ export async function startOurs(db: Database, queue: string, handler: () => void
       queue,
       handler,
       concurrency: 24,
-      maxPrefetch: 1000,
+      maxPrefetch: 2000,
       timeoutMs: () => 60_000,
       leaseMs: 30_000,
       pollMs: 1000,

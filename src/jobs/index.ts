@@ -6,6 +6,7 @@ import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
+import { sql } from '../platform/postgres/sql.ts';
 import type { Wake } from '../platform/postgres/wake.ts';
 import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
@@ -23,6 +24,7 @@ import { createPostgresQueueStore } from './infra/postgres-queue-store.ts';
 import { createPushers } from './infra/push-services.ts';
 import { createQueueLabels } from './infra/queue-labels.ts';
 import type { JobStore } from './usecase/ports.ts';
+import { createReaper } from './usecase/reap-lost.ts';
 
 export type { CronJob };
 
@@ -101,6 +103,8 @@ export function createJobs(deps: JobsDeps): Jobs {
     onError: (error) => log.warn({ err: error }, 'what holds for the queues could not be read'),
   });
 
+  const reap = createReaper({ store, clock: deps.clock, ask: () => db.query(sql`SELECT 1`) });
+
   const pushed = options.queues.filter(({ target }) => target !== null);
   const routeDeps: JobsRouteDeps = {
     store,
@@ -112,6 +116,11 @@ export function createJobs(deps: JobsDeps): Jobs {
     onPause: ({ isPaused, ...asked }) => log.info(asked, isPaused ? 'a queue was paused' : 'a queue goes on'),
     ...createActing({ ...deps, log, counts, book, jobStoreFor }),
   };
+
+  const pushers = createPushers(
+    { db, store, book, wake: deps.wake, clock: deps.clock, log, solo: createSoloGate(), counts },
+    options.queues,
+  );
 
   return {
     addRoutes: (app) => addJobsRoutes(app, routeDeps),
@@ -127,16 +136,13 @@ export function createJobs(deps: JobsDeps): Jobs {
       name: 'jobs reaper',
       everyMs: reapEveryMs,
       async run() {
-        const reaped = await store.reap();
+        const reaped = await reap();
         if (reaped > 0) log.warn({ count: reaped }, 'attempts of lost workers were ended');
       },
       onError: (error) => log.warn({ err: error }, 'the reaper failed'),
     }),
-    pushers: createPushers(
-      { db, store, book, wake: deps.wake, clock: deps.clock, log, solo: createSoloGate(), counts },
-      options.queues,
-    ),
+    pushers: pushers.services,
     maintenance: createMaintenance({ db, worker, metrics: deps.metrics, log, counts, options }),
-    checks: [],
+    checks: pushers.checks,
   };
 }

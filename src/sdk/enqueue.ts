@@ -3,7 +3,7 @@ import { AppError } from '../kernel/errors.ts';
 import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Status } from '../jobs/domain/job.ts';
-import { sql } from '../platform/postgres/sql.ts';
+import { prepared, sql } from '../platform/postgres/sql.ts';
 import { queueOf, readPayload, type Queue } from './queue.ts';
 import { traceparentOf } from './traceparent.ts';
 import { askClient, type Transaction } from './transaction.ts';
@@ -52,7 +52,7 @@ export async function enqueue<Input, Output>(
       p_queue => ${target.name}::text, p_payload => ${job.payload}::jsonb, p_dedupe_key => ${job.dedupeKey}::text,
       p_priority => ${job.priority}::int, p_run_at => ${job.runAt}::timestamptz,
       p_max_retries => ${job.maxRetries}::int, p_trace => ${job.trace}::text)`;
-  const [row] = await askClient(tx, statement, { call: 'jobs.enqueue', slice: 'jobs' });
+  const [row] = await askClient(tx, prepared(statement), { call: 'jobs.enqueue', slice: 'jobs' });
   return enqueuedOf(row as EnqueuedRow);
 }
 

@@ -8,8 +8,10 @@ import { cancelledChannel } from '../jobs/infra/cancelled-channel.ts';
 import { jobsChannel } from '../jobs/infra/jobs-channel.ts';
 import { createPostgresJobStore } from '../jobs/infra/postgres-job-store.ts';
 import { createPostgresQueueBook } from '../jobs/infra/postgres-queue-book.ts';
+import { createReaper } from '../jobs/usecase/reap-lost.ts';
 import type { QueueWorkerDeps } from '../jobs/usecase/work-queue.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import { sql } from '../platform/postgres/sql.ts';
 import { createWake } from '../platform/postgres/wake.ts';
 import { reaped, type JobEvent } from './jobs-events.ts';
 
@@ -63,10 +65,11 @@ export function createRuntime(
     run: () => book.refresh(),
     onError: trouble('what holds for the queues could not be read'),
   });
+  const reap = createReaper({ store, clock: systemClock, ask: () => db.query(sql`SELECT 1`) });
   const reaper = createLoop({
     name: 'jobs reaper',
     everyMs: reapEveryMs,
-    run: async () => void (await store.reap()),
+    run: async () => void (await reap()),
     onError: trouble('attempts of lost workers could not be ended'),
   });
   return {

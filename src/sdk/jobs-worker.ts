@@ -134,7 +134,7 @@ function createWorker<Input, Output>(
       queue: name,
       handler: handlerOf(queue, options.handler),
       concurrency,
-      maxPrefetch: inRange('maxPrefetch', options.maxPrefetch ?? 500, 0, 10_000),
+      maxPrefetch: inRange('maxPrefetch', options.maxPrefetch ?? 2000, 0, 10_000),
       timeoutMs: () => timeoutMs ?? shared.timeoutMsOf(name),
       leaseMs: shared.leaseMs,
       pollMs: shared.pollMs,

@@ -1,6 +1,7 @@
-import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryConfig } from 'pg';
+import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { AppError } from '../kernel/errors.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
+import { createPreparer } from '../platform/postgres/prepared-statements.ts';
 import type { Sql } from '../platform/postgres/sql.ts';
 import { isLostConnection } from '../platform/postgres/sqlstate.ts';
 
@@ -13,6 +14,7 @@ export function createUserDatabase(
   { connectWithinMs }: Readonly<{ connectWithinMs: number }>,
 ): Database {
   const isPlain = new WeakMap<PoolClient, boolean>();
+  const preparer = createPreparer();
 
   const withClient = async <T>(work: (client: PoolClient, discard: Discard) => Promise<T>): Promise<T> => {
     const client = await connect(pool, connectWithinMs);
@@ -30,12 +32,20 @@ export function createUserDatabase(
     }
   };
 
+  const send = async (client: PoolClient, statement: Sql): Promise<QueryResult> => {
+    const config = configOf(statement);
+    if (!statement.isPrepared) return client.query(config);
+    return preparer.run(statement.text, (name) =>
+      client.query(name === undefined ? config : { ...config, name }),
+    );
+  };
+
   return {
     query: <Row>(statement: Sql) =>
       withClient(async (client, discard): Promise<readonly Row[]> => {
         let plain = isPlain.get(client);
         if (plain === undefined) isPlain.set(client, (plain = await hasPlainDefaults(client)));
-        if (plain) return (await client.query(configOf(statement))).rows as readonly Row[];
+        if (plain) return (await send(client, statement)).rows as readonly Row[];
         return inTransaction(client, discard, (tx) => tx.query<Row>(statement));
       }),
 

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createReaper } from '../../src/jobs/usecase/reap-lost.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { createLoop } from '../../src/kernel/loop.ts';
+import { sql } from '../../src/platform/postgres/sql.ts';
+import { connectTo } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startQueueWorker } from '../support/queue-worker.ts';
 import { good, openJobsScene } from './support/jobs-scene.ts';
 import { startRestartablePostgres } from './support/restartable-postgres.ts';
 import { until } from './support/until.ts';
@@ -25,5 +32,67 @@ describe('When PostgreSQL crashes while jobs are handled and comes back', () => 
     const rows = await at.check();
     assert.ok(rows.every(({ status }) => status === 'completed'));
     for (const worker of workers) assert.equal(await worker.terminate(), 0);
+  });
+
+  it('a job that ended meanwhile is not run again, also where its lease was over before that could be written down', async (t) => {
+    const postgres = await startRestartablePostgres();
+    const others = connectTo(postgres.url);
+    t.after(async () => {
+      await others.end();
+      await postgres.stop();
+    });
+    let runs = 0;
+    const started = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const handler = async (): Promise<void> => {
+      runs += 1;
+      started.resolve();
+      await end.promise;
+    };
+    // Whoever was refused waits before it tries again; the reaper may be there first.
+    const late = Promise.withResolvers<void>();
+    let mayWrite = Promise.resolve();
+    const { store, enqueue } = await startQueueWorker({ ...postgres, drop: async () => {} }, t, handler, {
+      leaseMs: 2000,
+      mayFail: true,
+      wrap: (real) => ({
+        ...real,
+        renew: async (...held) => mayWrite.then(() => real.renew(...held)),
+        settle: async (...ended) => mayWrite.then(() => real.settle(...ended)),
+      }),
+    });
+    // As in another process, and ten times as often.
+    const reap = createReaper({ store, clock: systemClock, ask: () => others.query(sql`SELECT 1`) });
+    let failures = 0;
+    let looks = 0;
+    const reaper = createLoop({
+      name: 'reaper',
+      everyMs: 100,
+      async run() {
+        await reap();
+        looks += 1;
+      },
+      onError() {
+        failures += 1;
+        looks = 0;
+      },
+    });
+    await reaper.start();
+    t.after(() => reaper.stop(AbortSignal.timeout(1000)));
+    const { jobId } = await enqueue();
+    await started.promise;
+    await postgres.crash();
+    mayWrite = late.promise;
+    end.resolve();
+    await until('everybody has noticed, and the lease is long over', async () => failures > 30 || null);
+    await postgres.restart();
+    await until('the reaper has looked several times', async () => looks > 5 || null);
+    late.resolve();
+    await eventually(async () => {
+      const [job] = await others.query(sql`
+        SELECT status, retry_count FROM jobs.job_queue WHERE job_id = ${jobId}`);
+      assert.deepEqual(job, { status: 'completed', retry_count: 0 });
+    });
+    assert.equal(runs, 1);
   });
 });

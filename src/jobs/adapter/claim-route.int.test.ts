@@ -24,6 +24,14 @@ async function claimed(
   return job ?? assert.fail('nothing was claimed');
 }
 
+/** Jobs with payloads of so many bytes, in the order of the queue. */
+async function enqueueLong(queue: string, count: number, bytes: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i += 1)
+    ids.push(await jobs.enqueue(queue, { payload: JSON.stringify('a'.repeat(bytes - 2)) }));
+  return ids;
+}
+
 describe('claiming', () => {
   test('a job is handed over with its payload as it was stored, its counts, its epoch and its lease', async () => {
     const queue = await jobs.queue();
@@ -63,6 +71,46 @@ describe('claiming', () => {
     );
     assert.equal(first.length, 1);
     assert.deepEqual(await jobs.claim(queue), []);
+  });
+
+  test('one answer carries 16 MiB of payloads and not more, and what has no room is left as it was', async () => {
+    const queue = await jobs.queue();
+    const ids = await enqueueLong(queue, 20, 1_500_000);
+    const first = await jobs.claim(queue, { limit: 100 });
+    assert.deepEqual(
+      first.map(({ job_id: id }) => id),
+      ids.slice(0, 11),
+    );
+    for (const jobId of ids.slice(11)) {
+      const { status, retry_count, deferrals, lease_owner } = await jobs.row(jobId);
+      assert.deepEqual([status, retry_count, deferrals, lease_owner], ['pending', 0, 0, null]);
+    }
+    const rest = await jobs.claim(queue, { limit: 100 });
+    assert.deepEqual(
+      rest.map(({ job_id: id }) => id),
+      ids.slice(11),
+    );
+  });
+
+  test('also where the first ones are short', async () => {
+    const queue = await jobs.queue();
+    const short = await enqueueLong(queue, 16, 10);
+    const long = await enqueueLong(queue, 5, 5_000_000);
+    const claims = [await jobs.claim(queue, { limit: 100 }), await jobs.claim(queue, { limit: 100 })];
+    assert.deepEqual(
+      claims.map((claim) => claim.map(({ job_id: id }) => id)),
+      [[...short, ...long.slice(0, 3)], long.slice(3)],
+    );
+  });
+
+  test('a job that is longer than that comes alone', async () => {
+    const queue = await jobs.queue();
+    const ids = await enqueueLong(queue, 2, 17_000_000);
+    for (const jobId of ids)
+      assert.deepEqual(
+        (await jobs.claim(queue, { limit: 2 })).map(({ job_id: id }) => id),
+        [jobId],
+      );
   });
 
   test('a lease is as long as was asked for, but not longer than the job may take', async () => {

@@ -30,7 +30,15 @@ export const ClaimBody = Type.Object(
       description:
         'One name per process, and a new one at every start: a job that must run alone is given to one that has no other, and what a process held before its restart counts until those leases are over.',
     }),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 1 })),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        default: 1,
+        description:
+          'At most so many. There may be fewer where more are due: one answer carries up to 16 MiB of payloads, and one job in any case.',
+      }),
+    ),
     lease_seconds: Type.Optional(LeaseSeconds),
     wait_seconds: Type.Optional(
       Type.Number({

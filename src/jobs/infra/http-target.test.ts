@@ -13,6 +13,7 @@ const job: ClaimedJob = {
   jobId: '01890a5d-ac96-774b-bcce-b302099a8057',
   queue: 'summarize',
   payload: '{"id": 12345678901234567890, "price": 1.10}',
+  isPayloadApart: false,
   retryCount: 1,
   maxRetries: 3,
   deferrals: 0,

@@ -1,7 +1,8 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { persist } from '../../platform/postgres/persist.ts';
-import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { isOutage } from '../../platform/postgres/sqlstate.ts';
+import { prepared, sql, type Sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/postgres/wake.ts';
 import { reap, renew, settle, type Worker } from '../../platform/postgres/work.ts';
 import type { Status } from '../domain/job.ts';
@@ -49,10 +50,13 @@ export function createPostgresJobStore(
 
   return {
     async enqueue(job) {
-      const [row] = await db.query<{ job_id: string; status: Status; is_duplicate: boolean }>(sql`
+      const statement = sql`
         SELECT job_id, status, is_duplicate
         FROM jobs.enqueue(${job.queue}, ${job.payload}::jsonb, ${job.dedupeKey}, ${job.priority}, ${job.runAt},
-                          ${job.maxRetries}, ${job.trace})`);
+                          ${job.maxRetries}, ${job.trace})`;
+      const [row] = await db.query<{ job_id: string; status: Status; is_duplicate: boolean }>(
+        prepared(statement),
+      );
       if (row === undefined) throw new Error('jobs.enqueue gave no row');
       return { jobId: row.job_id, status: row.status, isDuplicate: row.is_duplicate };
     },
@@ -67,6 +71,21 @@ export function createPostgresJobStore(
           AND NOT EXISTS (SELECT 1 FROM jobs.queues q WHERE q.queue = ${queue} AND q.paused)
         LIMIT 1`);
       return rows.length > 0;
+    },
+
+    async readPayload({ jobId, lease }) {
+      const rows = await db
+        .query<{ payload: string }>(
+          sql`
+        SELECT payload::text AS payload FROM jobs.job_queue
+        WHERE job_id = ${jobId} AND lease_epoch = ${lease.epoch} AND status = 'running'`,
+        )
+        .catch((error: unknown) => {
+          if (isOutage(error)) return [];
+          throw error;
+        });
+      const [row] = rows;
+      return row === undefined ? null : { payload: JSON.parse(row.payload) };
     },
 
     async saveProgress(said) {
@@ -113,7 +132,7 @@ export function createPostgresJobStore(
         epochs: held.map(({ lease }) => lease.epoch),
         leaseMs,
       });
-      return { jobIds: renewed.keys, endsAtMs: renewed.endsAtMs };
+      return { jobIds: renewed.keys, locked: renewed.locked, endsAtMs: renewed.endsAtMs };
     },
 
     async reap() {

@@ -7,6 +7,7 @@ import { defaultSettings } from '../domain/queue-settings.ts';
 import type { HeldJob, PulledJob, PullRequest, PullStore } from '../usecase/acting-ports.ts';
 import type { ClaimedJob, JobStore } from '../usecase/ports.ts';
 import { isLast } from './claim-jobs.ts';
+import { claimWhatFits, payloadOf } from './claim-what-fits.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
 
 export type PullStoreDeps = Readonly<{
@@ -66,7 +67,7 @@ type Claims = Readonly<{ jobs: readonly PulledJob[]; aloneIsDue: boolean }>;
  */
 async function claimFor(
   tx: Queryable,
-  store: Pick<JobStore, 'claim' | 'hasAlone'>,
+  store: Pick<JobStore, 'claim' | 'hasAlone' | 'settle'>,
   asked: PullRequest,
 ): Promise<Claims> {
   const { queue, owner, leaseMs, limit } = asked;
@@ -75,13 +76,19 @@ async function claimFor(
   const aloneIsDue = asked.looksForAlone && (await store.hasAlone(queue));
   const standing = aloneIsDue ? await standingOf(tx, queue, owner) : null;
   if (standing !== null && standing.held === 0) {
-    const { jobs } = await store.claim({ queue, leaseMs, limit: 1, lane: 'alone', after: null });
+    const { jobs } = await store.claim({
+      queue,
+      leaseMs,
+      limit: 1,
+      lane: 'alone',
+      after: null,
+      payloadAs: 'text',
+    });
     if (jobs.length > 0) return { jobs: await readPulled(tx, jobs), aloneIsDue };
   }
   // Of the workers that always have something to do, one makes room for it.
   if (standing?.is_first === true) return { jobs: [], aloneIsDue };
-  const { jobs } = await store.claim({ queue, leaseMs, limit, lane: 'together', after: null });
-  return { jobs: await readPulled(tx, jobs), aloneIsDue };
+  return { jobs: await readPulled(tx, await claimWhatFits(store, { queue, leaseMs, limit })), aloneIsDue };
 }
 
 async function lockOwner(tx: Queryable, owner: string, isExclusive: boolean): Promise<void> {
@@ -120,21 +127,20 @@ const settleWithinMs = 5000;
 /** How the owners of pulled jobs begin. */
 export const pulledBy = 'pull:';
 
-type PulledRow = Readonly<{ job_id: string; payload: string; lease_until: Date }>;
-
-/** The payload as text, so that no number in it is rounded, and the lease by the clock of the database. */
+/** With their leases by the clock of the database. */
 async function readPulled(tx: Queryable, jobs: readonly ClaimedJob[]): Promise<readonly PulledJob[]> {
   if (jobs.length === 0) return [];
-  const rows = await tx.query<PulledRow>(sql`
-    SELECT t.job_id, t.payload::text AS payload, t.lease_until
+  const rows = await tx.query<{ job_id: string; lease_until: Date }>(sql`
+    SELECT t.job_id, t.lease_until
     FROM ${rowsOf(sql`claimed`, jobs, [[sql`key`, sql`uuid[]`, ({ jobId }) => jobId]])}
     JOIN jobs.job_queue t ON t.job_id = claimed.key`);
-  const byId = new Map(rows.map((row) => [row.job_id, row]));
-  return jobs.flatMap(({ jobId, queue, retryCount, maxRetries, lease: { epoch } }) => {
-    const row = byId.get(jobId);
-    if (row === undefined) return [];
-    const { payload, lease_until: leaseUntil } = row;
-    return [{ jobId, queue, payload, retryCount, maxRetries, epoch, leaseUntil }];
+  const leases = new Map(rows.map((row) => [row.job_id, row.lease_until]));
+  return jobs.flatMap((job) => {
+    const leaseUntil = leases.get(job.jobId);
+    if (leaseUntil === undefined) return [];
+    const { jobId, queue, retryCount, maxRetries, lease } = job;
+    const payload = payloadOf(job);
+    return [{ jobId, queue, payload, retryCount, maxRetries, epoch: lease.epoch, leaseUntil }];
   });
 }
 

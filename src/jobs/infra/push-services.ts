@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { createLoop } from '../../kernel/loop.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { SoloGate } from '../../kernel/solo-gate.ts';
+import type { HealthCheck } from '../../platform/http/readiness.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { countReplicas } from '../../platform/postgres/replicas.ts';
 import type { Wake } from '../../platform/postgres/wake.ts';
@@ -15,6 +16,7 @@ import type { JobMetrics } from './job-metrics.ts';
 import { jobsChannel } from './jobs-channel.ts';
 import { slowQueue } from './limited-claim.ts';
 import type { QueueBook } from './postgres-queue-book.ts';
+import { pushCheck, type WatchedQueue } from './push-check.ts';
 
 export type PushDeps = Readonly<{
   db: Database;
@@ -43,25 +45,31 @@ const checkCancelledMs = 5000;
 const countReplicasEveryMs = 5000;
 
 type TargetedQueue = PushedQueue & Readonly<{ target: NonNullable<PushedQueue['target']> }>;
-type Pusher = Readonly<{ name: string; worker: QueueWorker; target: HttpTarget }>;
+type Pusher = WatchedQueue & Readonly<{ worker: QueueWorker; target: HttpTarget }>;
+
+export type Pushers = Readonly<{ services: readonly Service[]; checks: readonly HealthCheck[] }>;
 
 /**
  * One worker per queue with a target; its handler calls the target, and everything else is as in any worker. Nothing
  * where no queue has one.
  */
-export function createPushers(deps: PushDeps, queues: readonly PushedQueue[]): readonly Service[] {
-  const { db, wake, log } = deps;
+export function createPushers(deps: PushDeps, queues: readonly PushedQueue[]): Pushers {
+  const { db, clock, wake, log } = deps;
   const targeted = queues.filter((queue): queue is TargetedQueue => queue.target !== null);
-  if (targeted.length === 0) return [];
+  if (targeted.length === 0) return { services: [], checks: [] };
+  const countPushing = (): Promise<number> => countReplicas(db, { role: 'workers' });
   let replicas = 1;
   const counting = createLoop({
     name: 'jobs replicas',
     everyMs: countReplicasEveryMs,
-    run: async () => void (replicas = Math.max(1, await countReplicas(db, { role: 'workers' }))),
+    run: async () => void (replicas = Math.max(1, await countPushing())),
     onError: (error) => log.warn({ err: error }, 'the replicas could not be counted'),
   });
   const pushers = targeted.map((queue) => createPusher(deps, queue, () => replicas));
-  return [counting, together(pushers.map((pusher) => serve(pusher, wake)))];
+  return {
+    services: [counting, together(pushers.map((pusher) => serve(pusher, wake)))],
+    checks: [pushCheck({ clock, countPushing }, pushers)],
+  };
 }
 
 function createPusher(deps: PushDeps, queue: TargetedQueue, replicas: () => number): Pusher {
@@ -99,7 +107,7 @@ function createPusher(deps: PushDeps, queue: TargetedQueue, replicas: () => numb
     // A job that is claimed is called at once: one that waited here could not be called from elsewhere.
     { queue: name, handler: target.push, concurrency, maxPrefetch: 0, timeoutMs, leaseMs, pollMs },
   );
-  return { name, worker, target };
+  return { name, concurrency, timeoutMs, worker, target };
 }
 
 /** All of them stop claiming at once, and none waits for what another one still has under way. */

@@ -33,7 +33,8 @@ export async function settleJobs(deps: SettleDeps, ends: readonly JobEnd[]): Pro
   const note = (rows: readonly SettledRow[]): void => {
     for (const row of rows) statuses.set(row.job_id, row.status);
   };
-  if (completed.length > 0) note(await settleCompleted(deps, completed));
+  if (completed.length > 0)
+    for (const jobId of await settleCompleted(deps, completed)) statuses.set(jobId, 'completed');
   if (others.length > 0) note(await settleOthers(deps, others));
   const unmatched = ends.filter(({ job }) => !statuses.has(job.jobId));
   if (unmatched.length > 0) await explain(deps, unmatched, statuses);
@@ -55,12 +56,13 @@ const completedColumns: readonly Column<Completed>[] = [
   [sql`result`, sql`jsonb[]`, ({ result }) => result],
 ];
 
+/** Which of them were ours to settle. As a rule all were, and then the database sends their number only. */
 async function settleCompleted(
   { db, settings }: SettleDeps,
   ends: readonly Completed[],
-): Promise<readonly SettledRow[]> {
+): Promise<readonly string[]> {
   const isDeleted = !settings.keepCompleted;
-  return settle<SettledRow>(db, jobs, {
+  const [settled] = await settle<{ some: readonly string[] | null }>(db, jobs, {
     held: rowsOf<Completed>(sql`held`, ends, isDeleted ? tokenColumns : completedColumns),
     count: ends.length,
     guard: sql`t.status = 'running'`,
@@ -69,8 +71,10 @@ async function settleCompleted(
       : sql`
       status = 'completed', completed_at = clock_timestamp(), result = held.result, error_message = NULL,
       started_at = COALESCE(held.started_at, t.started_at)`,
-    returning: sql`t.job_id, 'completed' AS status`,
+    returning: sql`t.job_id`,
+    select: sql`CASE WHEN count(*) < ${ends.length} THEN COALESCE(array_agg(job_id::text), '{}') END AS some`,
   });
+  return settled?.some ?? ends.map(({ job }) => job.jobId);
 }
 
 const otherColumns: readonly Column<Uncompleted>[] = [

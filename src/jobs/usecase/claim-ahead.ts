@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { Claimed, ClaimedJob, ClaimOptions, JobStore, LowWater } from './ports.ts';
+import type { ClaimedJob, ClaimOptions, JobStore, LowWater } from './ports.ts';
 
 /** So much work may wait in a process while it is busy with other work. */
 const aheadMs = 100;
@@ -33,9 +33,6 @@ type Wanted = Pick<ClaimOptions, 'queue' | 'limit' | 'leaseMs' | 'payloadAs'>;
 
 export type Claimer = Readonly<{ claim(options: Wanted): Promise<readonly ClaimedJob[]> }>;
 
-/** Smaller claims than this are not worth a second statement. */
-const worthTwo = 250;
-
 /**
  * While there is more than enough, the next claim begins where the last one ended: a transaction that runs long
  * elsewhere keeps every claimed row's old index entry alive, and each claim would step over all of them. Rows that
@@ -46,31 +43,20 @@ export function createClaimer(store: Pick<JobStore, 'claim'>, clock: Clock): Cla
   let after: LowWater | null = null;
   let lookBackAtMs = 0;
   let isDear = false;
-  let wasFull = false;
-  /** Where there is more than enough, two claims share the work: the database has more than one core. */
-  const claimFrom = async (options: Wanted, from: LowWater | null): Promise<Claimed> => {
-    const half = Math.ceil(options.limit / 2);
-    const isShared = wasFull && half >= worthTwo;
-    const limits = isShared ? [half, options.limit - half] : [options.limit];
-    const claims = await Promise.all(
-      limits.map((limit) => store.claim({ ...options, limit, lane: 'together', after: from })),
-    );
-    const lasts = claims.flatMap(({ last }) => (last === null ? [] : [last]));
-    return { jobs: claims.flatMap(({ jobs }) => jobs), last: earliestOf(lasts) };
-  };
+  let isQuick = false;
 
   return {
     async claim(options) {
       const begin = clock.monotonicMs();
       const from: LowWater | null = begin >= lookBackAtMs ? null : after;
-      const claimed = await claimFrom(options, from);
+      const claimed = await store.claim({ ...options, lane: 'together', after: from, isQuick });
       const tookMs = clock.monotonicMs() - begin;
       if (from === null) {
         isDear = tookMs > dearMs + claimed.jobs.length * msPerJob;
         lookBackAtMs = begin + tookMs + Math.max(lookBackEveryMs, lookBackRest * tookMs);
       }
       const isFull = claimed.jobs.length === options.limit;
-      wasFull = isFull;
+      isQuick = !isFull && tookMs < dearMs;
       after = isFull || isDear ? (claimed.last ?? from) : null;
       const foundNothing = claimed.jobs.length === 0 && from !== null && !isDear;
       return foundNothing
@@ -78,14 +64,4 @@ export function createClaimer(store: Pick<JobStore, 'claim'>, clock: Clock): Cla
         : claimed.jobs;
     },
   };
-}
-
-/** Behind it there may be rows that the other claim has left; before it there are none. */
-function earliestOf(marks: readonly LowWater[]): LowWater | null {
-  const isBefore = (a: LowWater, b: LowWater): boolean =>
-    a.sortAt === b.sortAt ? a.jobId < b.jobId : a.sortAt < b.sortAt;
-  return marks.reduce<LowWater | null>(
-    (best, mark) => (best === null || isBefore(mark, best) ? mark : best),
-    null,
-  );
 }

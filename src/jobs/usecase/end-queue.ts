@@ -1,3 +1,5 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { remainingMs } from '../../kernel/lease.ts';
 import type { JobEnd, JobStore } from './ports.ts';
 
 /**
@@ -7,11 +9,19 @@ import type { JobEnd, JobStore } from './ports.ts';
 export type EndQueue = Readonly<{
   add(end: JobEnd): void;
   isEmpty(): boolean;
+  /**
+   * Prolongs the leases of what has been on its way for a while: it ended in time, and a database that was away or slow
+   * makes no failure of it. Also where they are over: until the reaper takes such a job it is nobody else's, and
+   * whatever it has taken has another epoch.
+   */
+  renewLeases(): Promise<void>;
 }>;
 
 export type EndQueueDeps = Readonly<{
-  store: Pick<JobStore, 'settle'>;
+  store: Pick<JobStore, 'settle' | 'renew'>;
+  clock: Clock;
   queue: string;
+  leaseMs: number;
   /** Not of those that were never begun. */
   onEnd: (end: JobEnd, status: string | null) => void;
   onError: (error: unknown) => void;
@@ -27,19 +37,26 @@ const batchText = 4 * 1024 * 1024;
 const batchesAtOnce = 2;
 
 export function createEndQueue(deps: EndQueueDeps): EndQueue {
+  const { store, clock, leaseMs } = deps;
   const ended: JobEnd[] = [];
+  /** The batches that are on their way. */
+  const written = new Set<readonly JobEnd[]>();
+  let renewAtMs = 0;
   let writers = 0;
   let isScheduled = false;
 
   const writeBatch = async (batch: readonly JobEnd[]): Promise<void> => {
+    written.add(batch);
     try {
-      const settled = await deps.store.settle(deps.queue, batch, deps.until);
+      const settled = await store.settle(deps.queue, batch, deps.until);
       const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
       for (const end of batch)
         if (end.end !== 'unstarted') deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
     } catch (error) {
       // Their leases run out, and the reaper ends them.
       deps.onError(error);
+    } finally {
+      written.delete(batch);
     }
   };
 
@@ -53,6 +70,16 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
 
   return {
     isEmpty: () => writers === 0 && ended.length === 0,
+    async renewLeases() {
+      const begin = clock.monotonicMs();
+      if (begin < renewAtMs) return;
+      const jobs = [...written, ended].flat().map(({ job }) => job);
+      // Running jobs are renewed earlier: what is written down without delay never comes so far.
+      if (!jobs.some(({ lease }) => remainingMs(lease, clock) < leaseMs / 2)) return;
+      const { locked } = await store.renew(jobs, leaseMs);
+      // What is being written this moment may yet come back.
+      if (locked.length === 0) renewAtMs = begin + leaseMs / 3;
+    },
     add(end) {
       ended.push(end);
       if (isScheduled) return;

@@ -12,73 +12,104 @@ export type JobContext = Readonly<{
   heartbeat(): Promise<void>;
 }>;
 
-/** One handler at work. */
-export type JobRun = Readonly<{
-  job: ClaimedJob;
-  startedAt: Date;
-  /** On the monotonic clock. */
-  startedAtMs: number;
-  context: JobContext;
-  renew(endsAtMs: number): void;
-  /** Its end no longer counts, and the handler is told so. */
-  giveUp(why: Error): void;
-  /** Since when, on the monotonic clock; null while its end counts. */
-  givenUpAtMs(): number | null;
-  /** It was told to stop and did not: its slot is given to others. */
-  becomeZombie(): void;
-  isZombie(): boolean;
-  /** What was said about its progress since the last time, as JSON text; null where nothing was. */
-  takeProgress(): string | null;
-}>;
+export type RunDeps = Readonly<{ clock: Clock; renewNow: (run: JobRun) => Promise<void> }>;
+
+type GivenUp = Readonly<{ why: Error; atMs: number }>;
 
 const longestProgress = 65_536;
 
-export function createJobRun(
-  claimed: ClaimedJob,
-  { clock, renewNow }: Readonly<{ clock: Clock; renewNow: (run: JobRun) => Promise<void> }>,
-): JobRun {
-  let job = claimed;
-  let controller: AbortController | null = null;
-  let givenUp: Readonly<{ why: Error; atMs: number }> | null = null;
-  let isZombie = false;
-  let progress: string | null = null;
-  // Most handlers never look at it, and it is dear: made when it is asked for.
-  const signalOf = (): AbortSignal => {
-    controller ??= new AbortController();
-    if (givenUp !== null && !controller.signal.aborted) controller.abort(givenUp.why);
-    return controller.signal;
-  };
-  const run: JobRun = {
-    get job() {
-      return job;
-    },
-    startedAt: clock.now(),
-    startedAtMs: clock.monotonicMs(),
-    context: {
-      get signal() {
-        return signalOf();
-      },
-      progress: (value) => void (progress = progressText(value)),
-      async heartbeat() {
-        if (givenUp === null) await renewNow(run);
-        if (givenUp !== null) throw givenUp.why;
-      },
-    },
-    renew: (endsAtMs) => void (job = { ...job, lease: { ...job.lease, endsAtMs } }),
-    giveUp(why) {
-      givenUp ??= { why, atMs: clock.monotonicMs() };
-      controller?.abort(why);
-    },
-    givenUpAtMs: () => givenUp?.atMs ?? null,
-    becomeZombie: () => void (isZombie = true),
-    isZombie: () => isZombie,
-    takeProgress() {
-      const said = progress;
-      progress = null;
-      return said;
-    },
-  };
-  return run;
+/** One handler at work. A class, because there are tens of thousands of them a second. */
+export class JobRun {
+  readonly startedAt: Date;
+  /** On the monotonic clock. */
+  readonly startedAtMs: number;
+  readonly context: JobContext;
+  readonly #deps: RunDeps;
+  #job: ClaimedJob;
+  #controller: AbortController | null = null;
+  #givenUp: GivenUp | null = null;
+  #isZombie = false;
+  #progress: string | null = null;
+
+  constructor(job: ClaimedJob, deps: RunDeps) {
+    this.#deps = deps;
+    this.#job = job;
+    this.startedAt = deps.clock.now();
+    this.startedAtMs = deps.clock.monotonicMs();
+    this.context = new RunContext(this);
+  }
+
+  get job(): ClaimedJob {
+    return this.#job;
+  }
+
+  /** Most handlers never look at it, and it is dear: made when it is asked for. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#givenUp !== null && !this.#controller.signal.aborted) this.#controller.abort(this.#givenUp.why);
+    return this.#controller.signal;
+  }
+
+  note(progress: unknown): void {
+    this.#progress = progressText(progress);
+  }
+
+  async heartbeat(): Promise<void> {
+    if (this.#givenUp === null) await this.#deps.renewNow(this);
+    if (this.#givenUp !== null) throw this.#givenUp.why;
+  }
+
+  renew(endsAtMs: number): void {
+    this.#job = { ...this.#job, lease: { ...this.#job.lease, endsAtMs } };
+  }
+
+  /** Its end no longer counts, and the handler is told so. */
+  giveUp(why: Error): void {
+    this.#givenUp ??= { why, atMs: this.#deps.clock.monotonicMs() };
+    this.#controller?.abort(why);
+  }
+
+  /** Since when, on the monotonic clock; null while its end counts. */
+  givenUpAtMs(): number | null {
+    return this.#givenUp === null ? null : this.#givenUp.atMs;
+  }
+
+  /** It was told to stop and did not: its slot is given to others. */
+  becomeZombie(): void {
+    this.#isZombie = true;
+  }
+
+  isZombie(): boolean {
+    return this.#isZombie;
+  }
+
+  /** What was said about its progress since the last time, as JSON text; null where nothing was. */
+  takeProgress(): string | null {
+    const said = this.#progress;
+    this.#progress = null;
+    return said;
+  }
+}
+
+/** A handler may take it apart: what it takes works by itself. */
+class RunContext implements JobContext {
+  readonly #run: JobRun;
+
+  constructor(run: JobRun) {
+    this.#run = run;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  get progress(): JobContext['progress'] {
+    return (value) => this.#run.note(value);
+  }
+
+  get heartbeat(): JobContext['heartbeat'] {
+    return () => this.#run.heartbeat();
+  }
 }
 
 function progressText(value: unknown): string {

@@ -21,6 +21,8 @@ export type ClaimedJob = Readonly<{
   queue: string;
   /** As JavaScript has it, or its JSON text where that was asked for. */
   payload: unknown;
+  /** It is long, so it has stayed in the database until the job starts: hundreds may be claimed ahead. */
+  isPayloadApart: boolean;
   retryCount: number;
   maxRetries: number;
   deferrals: number;
@@ -38,6 +40,8 @@ export type ClaimOptions = Readonly<{
   after: LowWater | null;
   /** `text`: for whoever hands it on, so that no number in it is rounded. */
   payloadAs?: 'value' | 'text';
+  /** Little is expected: it is to be quick rather than fit for a long queue. */
+  isQuick?: boolean;
 }>;
 
 /** A place in a queue: where a claim stopped. */
@@ -63,13 +67,15 @@ export type JobStore = Readonly<{
   claim(options: ClaimOptions): Promise<Claimed>;
   /** Whether a job of the queue is due that is to run alone. */
   hasAlone(queue: string): Promise<boolean>;
+  /** The payload of a job; null where it is not held any more, or the database is away. */
+  readPayload(job: Pick<ClaimedJob, 'jobId' | 'lease'>): Promise<Readonly<{ payload: unknown }> | null>;
   /** Ends attempts of one queue; while the database is away it is tried again, until the signal aborts. */
   settle(queue: string, ends: readonly JobEnd[], until?: AbortSignal): Promise<readonly SettledJob[]>;
-  /** Prolongs leases; the jobs that are still held come back. */
+  /** Prolongs leases. `locked`: still ours, but somebody has the row, and the lease is as it was; all others are lost. */
   renew(
     jobs: readonly Pick<ClaimedJob, 'jobId' | 'lease'>[],
     leaseMs: number,
-  ): Promise<Readonly<{ jobIds: readonly string[]; endsAtMs: number }>>;
+  ): Promise<Readonly<{ jobIds: readonly string[]; locked: readonly string[]; endsAtMs: number }>>;
   /** Keeps a word, as JSON text, on how far jobs are that are still held. */
   saveProgress(
     said: readonly Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; progress: string }>[],
