@@ -1,18 +1,23 @@
+import { availableParallelism } from 'node:os';
 import { DBOS } from '@dbos-inc/dbos-sdk';
 import { Client } from 'pg';
 import type { Answer } from '../src/saga/domain/judge-answer.ts';
 import { createPostgresWorkflows } from '../src/saga/infra/postgres-workflows.ts';
 import type { SendCall } from '../src/saga/usecase/ports.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
+import { findRestate, installRestate, measureRestate } from './saga-restate.ts';
 import { createBenchEngine, threeSteps } from './saga-support.ts';
-import { openPostgres, printTable, timed, until } from './support.ts';
+import { openPostgres, printTable, timed, until, type Line } from './support.ts';
 
 /**
  * Sagas of three steps whose participants are in this process and do nothing; no events.
  *   floor    their rows, written by the batch on the same tables: what is claimed, opened and closed, and no engine
  *   forward  all three steps are done
  *   undo     the third is refused, and the first two are undone
- *   peer     DBOS: a workflow of three steps, as many at once
+ *   DBOS     a workflow of three steps, as many at once
+ *   Restate  the same two sagas, as many at once, as it comes and with a partition for each core; only where it is
+ *            installed: npm install --no-save --ignore-scripts @restatedev/restate-server@1.7.12
+ *            @restatedev/restate-sdk@1.17.2
  * Goal: forward is five times the better peer. Then the time that one saga alone takes per step: p50 under 5 ms.
  * node bench/saga-steps.ts [sagas] [at once]
  */
@@ -33,14 +38,25 @@ try {
     async ({ stepName, call }) => (stepName === 'ship' && call.op === 'EXECUTE' ? refused : done),
     'FAILED',
   );
-  const peer = await measurePeer();
+  const dbos = await measureDbos();
+  const restate = await measureRestateLines();
   printTable(`${count.toLocaleString('en')} sagas of three steps, ${atOnce} at once`, [
     { name: 'floor: the rows alone, by the batch', perSecond: floor },
     { name: 'ours, forward', perSecond: forward },
     { name: 'ours, two undone after a refusal', perSecond: undo },
-    { name: `DBOS (${peerCount} workflows)`, perSecond: peer },
+    { name: `DBOS (${peerCount} workflows)`, perSecond: dbos },
+    ...restate.forward,
+    ...restate.undo,
   ]);
-  process.stdout.write(`  ours, forward, against DBOS: ${(forward / peer).toFixed(1)} times (goal 5)\n`);
+  if (restate.forward.length === 0)
+    process.stdout.write(`  Restate: not installed; to measure it, ${installRestate}\n`);
+  const best = (lines: readonly Line[]): number => Math.max(...lines.map(({ perSecond }) => perSecond));
+  process.stdout.write(`  ours, forward, against DBOS: ${(forward / dbos).toFixed(1)} times (goal 5)\n`);
+  if (restate.forward.length > 0)
+    process.stdout.write(
+      `  ours against the better Restate: forward ${(forward / best(restate.forward)).toFixed(1)} times (goal 5), ` +
+        `two undone ${(undo / best(restate.undo)).toFixed(1)} times\n`,
+    );
   await measureLatency();
 } finally {
   await ground.stop();
@@ -108,7 +124,7 @@ async function writeStep(ids: readonly string[], at: number): Promise<void> {
     SELECT count(*) FROM moved`);
 }
 
-async function measurePeer(): Promise<number> {
+async function measureDbos(): Promise<number> {
   const admin = new Client({ connectionString: url });
   await admin.connect();
   await admin.query('CREATE DATABASE dbos_bench');
@@ -134,6 +150,22 @@ async function measurePeer(): Promise<number> {
   const seconds = await timed(() => Promise.all(Array.from({ length: atOnce }, work)));
   await DBOS.shutdown();
   return peerCount / seconds;
+}
+
+async function measureRestateLines(): Promise<{ forward: Line[]; undo: Line[] }> {
+  const lines = { forward: [] as Line[], undo: [] as Line[] };
+  const restate = await findRestate();
+  if (restate === null) return lines;
+  const cores = availableParallelism();
+  for (const [name, partitions] of [
+    ['Restate as it comes', null],
+    [`Restate, ${cores} partitions`, cores],
+  ] as const) {
+    const { forward, undo } = await measureRestate(restate, { count, atOnce, partitions });
+    lines.forward.push({ name: `${name}, forward`, perSecond: forward });
+    lines.undo.push({ name: `${name}, two undone`, perSecond: undo });
+  }
+  return lines;
 }
 
 /** One saga at a time: from the start to the end, by the number of steps. */

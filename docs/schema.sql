@@ -1,3 +1,10 @@
+DOMAIN jobs.dedupe_key text CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 500)))
+DOMAIN jobs.job_resolution text CHECK ((VALUE = ANY (ARRAY['cancelled'::text, 'discarded'::text])))
+DOMAIN jobs.job_status text CHECK ((VALUE = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'dead_letter'::text])))
+DOMAIN jobs.max_retries integer CHECK ((VALUE >= 1))
+DOMAIN jobs.priority integer CHECK (((VALUE >= 0) AND (VALUE <= 100)))
+DOMAIN jobs.queue_name text CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
+DOMAIN jobs.retry_count integer CHECK ((VALUE >= 0))
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
     partition integer NOT NULL
@@ -155,21 +162,21 @@ TABLE jobs.job_attempts
     ended_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_analyze_scale_factor=0.05)
     job_id uuid NOT NULL DEFAULT jobs.new_id()
-    queue text NOT NULL
+    queue jobs.queue_name NOT NULL
     payload jsonb NOT NULL
-    status text NOT NULL DEFAULT 'pending'::text
-    retry_count integer NOT NULL DEFAULT 0
-    max_retries integer NOT NULL DEFAULT 3
+    status jobs.job_status NOT NULL DEFAULT 'pending'::text
+    retry_count jobs.retry_count NOT NULL DEFAULT 0
+    max_retries jobs.max_retries NOT NULL DEFAULT 3
     error_message text
     result jsonb
-    dedupe_key text
-    priority integer NOT NULL DEFAULT 0
+    dedupe_key jobs.dedupe_key
+    priority jobs.priority NOT NULL DEFAULT 0
     run_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     sort_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     started_at timestamp with time zone
     completed_at timestamp with time zone
-    resolution text
+    resolution jobs.job_resolution
     deferrals integer NOT NULL DEFAULT 0
     progress jsonb
     trace text
@@ -346,6 +353,130 @@ TABLE platform.replicas
     version text NOT NULL
     started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE saga.saga_start_keys
+    workflow_name character varying(255) NOT NULL
+    key text NOT NULL
+    digest text NOT NULL
+    saga_id uuid NOT NULL
+    expires_at timestamp with time zone NOT NULL
+TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
+    id uuid NOT NULL DEFAULT gen_random_uuid()
+    workflow_name character varying(255) NOT NULL
+    current_step integer NOT NULL DEFAULT 0
+    status character varying(50) NOT NULL DEFAULT 'STARTED'::character varying
+    payload jsonb
+    correlation_id character varying(255)
+    initiated_by character varying(255)
+    error_message text
+    created_at timestamp with time zone NOT NULL DEFAULT now()
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+    definition_hash text
+    step_outputs jsonb NOT NULL DEFAULT '{}'::jsonb
+    wake_at timestamp with time zone
+    deadline_at timestamp with time zone
+    deadline_over boolean NOT NULL DEFAULT false
+    polls integer
+    failed_polls integer
+    abort_requested text
+    abort_actor text
+    abort_reason text
+    abort_at timestamp with time zone
+    pivot_opened boolean NOT NULL DEFAULT false
+    compensation text NOT NULL DEFAULT 'none'::text
+    needs_person boolean NOT NULL DEFAULT false
+    stuck_step integer
+    stuck_op text
+    stuck_reason text
+    trace text
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL DEFAULT 0
+    lease_lost boolean NOT NULL DEFAULT false
+    setbacks integer NOT NULL DEFAULT 0
+    runs_alone boolean NOT NULL DEFAULT false
+TABLE saga.saga_states_archive
+    id uuid NOT NULL
+    workflow_name character varying(255) NOT NULL
+    current_step integer NOT NULL
+    status character varying(50) NOT NULL
+    payload jsonb
+    correlation_id character varying(255)
+    initiated_by character varying(255)
+    error_message text
+    created_at timestamp with time zone NOT NULL
+    updated_at timestamp with time zone NOT NULL
+    definition_hash text
+    step_outputs jsonb NOT NULL
+    wake_at timestamp with time zone
+    deadline_at timestamp with time zone
+    deadline_over boolean NOT NULL
+    polls integer
+    failed_polls integer
+    abort_requested text
+    abort_actor text
+    abort_reason text
+    abort_at timestamp with time zone
+    pivot_opened boolean NOT NULL
+    compensation text NOT NULL
+    needs_person boolean NOT NULL
+    stuck_step integer
+    stuck_op text
+    stuck_reason text
+    trace text
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL
+    lease_lost boolean NOT NULL
+    setbacks integer NOT NULL
+    runs_alone boolean NOT NULL
+    archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE saga.saga_step_logs WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
+    id uuid NOT NULL DEFAULT gen_random_uuid()
+    saga_id uuid NOT NULL
+    step_index integer NOT NULL
+    step_name character varying(255) NOT NULL
+    action character varying(50) NOT NULL
+    status character varying(50)
+    request_payload jsonb
+    response_payload jsonb
+    error_message text
+    started_at timestamp with time zone NOT NULL DEFAULT now()
+    completed_at timestamp with time zone
+    updated_at timestamp with time zone NOT NULL DEFAULT now()
+    attempt integer NOT NULL
+    answer text
+    is_unsent boolean NOT NULL DEFAULT false
+    is_last boolean NOT NULL DEFAULT false
+    actor text
+    reason text
+TABLE saga.saga_step_logs_archive
+    id uuid NOT NULL
+    saga_id uuid NOT NULL
+    step_index integer NOT NULL
+    step_name character varying(255) NOT NULL
+    action character varying(50) NOT NULL
+    status character varying(50)
+    request_payload jsonb
+    response_payload jsonb
+    error_message text
+    started_at timestamp with time zone NOT NULL
+    completed_at timestamp with time zone
+    updated_at timestamp with time zone NOT NULL
+    attempt integer NOT NULL
+    answer text
+    is_unsent boolean NOT NULL
+    is_last boolean NOT NULL
+    actor text
+    reason text
+TABLE saga.workflow_definitions
+    hash text NOT NULL
+    name character varying(255) NOT NULL
+    definition jsonb NOT NULL
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE saga.workflows
+    name character varying(255) NOT NULL
+    current_hash text NOT NULL
+    updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
 CONSTRAINT dlq.dlq_messages chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
@@ -359,14 +490,7 @@ CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_
 CONSTRAINT jobs.cron_ticks cron_ticks_pkey PRIMARY KEY (name, tick_at)
 CONSTRAINT jobs.job_actions job_actions_pkey PRIMARY KEY (job_id, id)
 CONSTRAINT jobs.job_attempts job_attempts_pkey PRIMARY KEY (job_id, id)
-CONSTRAINT jobs.job_queue job_queue_dedupe_key_check CHECK (((length(dedupe_key) >= 1) AND (length(dedupe_key) <= 500)))
-CONSTRAINT jobs.job_queue job_queue_max_retries_check CHECK ((max_retries >= 1))
 CONSTRAINT jobs.job_queue job_queue_pkey PRIMARY KEY (job_id)
-CONSTRAINT jobs.job_queue job_queue_priority_check CHECK (((priority >= 0) AND (priority <= 100)))
-CONSTRAINT jobs.job_queue job_queue_queue_check CHECK (((length(queue) >= 1) AND (length(queue) <= 100)))
-CONSTRAINT jobs.job_queue job_queue_resolution_check CHECK ((resolution = ANY (ARRAY['cancelled'::text, 'discarded'::text])))
-CONSTRAINT jobs.job_queue job_queue_retry_count_check CHECK ((retry_count >= 0))
-CONSTRAINT jobs.job_queue job_queue_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'dead_letter'::text])))
 CONSTRAINT jobs.queues queues_backoff_initial_ms_check CHECK ((backoff_initial_ms >= 1))
 CONSTRAINT jobs.queues queues_backoff_jitter_check CHECK (((backoff_jitter >= (0)::double precision) AND (backoff_jitter <= (1)::double precision)))
 CONSTRAINT jobs.queues queues_check CHECK (((rate_count IS NULL) = (rate_window_ms IS NULL)))
@@ -405,6 +529,30 @@ CONSTRAINT platform.notify_groups notify_groups_check CHECK ((((held_count = 0) 
 CONSTRAINT platform.notify_groups notify_groups_held_count_check CHECK ((held_count >= 0))
 CONSTRAINT platform.notify_groups notify_groups_pkey PRIMARY KEY (notifier, slice, kind, subject)
 CONSTRAINT platform.replicas replicas_pkey PRIMARY KEY (replica_id)
+CONSTRAINT saga.saga_start_keys saga_start_keys_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+CONSTRAINT saga.saga_start_keys saga_start_keys_pkey PRIMARY KEY (workflow_name, key)
+CONSTRAINT saga.saga_states chk_saga_states_status CHECK (((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPLETED'::character varying, 'COMPENSATING'::character varying, 'FAILED'::character varying, 'CANCELLED'::character varying])::text[])))
+CONSTRAINT saga.saga_states saga_states_abort_requested_check CHECK ((abort_requested = ANY (ARRAY['cancel'::text, 'compensate'::text])))
+CONSTRAINT saga.saga_states saga_states_check CHECK (((polls IS NULL) = (failed_polls IS NULL)))
+CONSTRAINT saga.saga_states saga_states_check1 CHECK ((needs_person = (stuck_step IS NOT NULL)))
+CONSTRAINT saga.saga_states saga_states_check2 CHECK (((NOT needs_person) OR ((status)::text = ANY ((ARRAY['RUNNING'::character varying, 'COMPENSATING'::character varying])::text[]))))
+CONSTRAINT saga.saga_states saga_states_compensation_check CHECK ((compensation = ANY (ARRAY['none'::text, 'running'::text, 'done'::text, 'stuck'::text, 'resolved'::text])))
+CONSTRAINT saga.saga_states saga_states_definition_hash_fkey FOREIGN KEY (definition_hash) REFERENCES saga.workflow_definitions(hash)
+CONSTRAINT saga.saga_states saga_states_pkey PRIMARY KEY (id)
+CONSTRAINT saga.saga_states saga_states_stuck_op_check CHECK ((stuck_op = ANY (ARRAY['EXECUTE'::text, 'COMPENSATE'::text])))
+CONSTRAINT saga.saga_states_archive saga_states_archive_pkey PRIMARY KEY (id)
+CONSTRAINT saga.saga_step_logs chk_saga_step_logs_action CHECK (((action)::text = ANY ((ARRAY['EXECUTE'::character varying, 'COMPENSATE'::character varying])::text[])))
+CONSTRAINT saga.saga_step_logs chk_saga_step_logs_open CHECK (((status IS NULL) = (completed_at IS NULL)))
+CONSTRAINT saga.saga_step_logs chk_saga_step_logs_status CHECK (((status)::text = ANY ((ARRAY['SUCCESS'::character varying, 'FAILED'::character varying, 'TIMEOUT'::character varying, 'SKIPPED'::character varying])::text[])))
+CONSTRAINT saga.saga_step_logs saga_step_logs_answer_check CHECK ((answer = ANY (ARRAY['done'::text, 'refused'::text, 'defect'::text, 'unknown'::text, 'unserved'::text, 'not_done'::text])))
+CONSTRAINT saga.saga_step_logs saga_step_logs_attempt_check CHECK ((attempt >= 1))
+CONSTRAINT saga.saga_step_logs saga_step_logs_pkey PRIMARY KEY (id)
+CONSTRAINT saga.saga_step_logs saga_step_logs_saga_id_fkey FOREIGN KEY (saga_id) REFERENCES saga.saga_states(id) ON DELETE CASCADE
+CONSTRAINT saga.saga_step_logs uq_saga_step_logs_attempt UNIQUE (saga_id, step_index, action, attempt)
+CONSTRAINT saga.saga_step_logs_archive saga_step_logs_archive_pkey PRIMARY KEY (id)
+CONSTRAINT saga.workflow_definitions workflow_definitions_pkey PRIMARY KEY (hash)
+CONSTRAINT saga.workflows workflows_current_hash_fkey FOREIGN KEY (current_hash) REFERENCES saga.workflow_definitions(hash)
+CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
@@ -423,15 +571,15 @@ CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (c
 CREATE UNIQUE INDEX cron_ticks_pkey ON jobs.cron_ticks USING btree (name, tick_at)
 CREATE UNIQUE INDEX job_actions_pkey ON jobs.job_actions USING btree (job_id, id)
 CREATE UNIQUE INDEX job_attempts_pkey ON jobs.job_attempts USING btree (job_id, id)
-CREATE INDEX idx_job_queue_alone ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (lease_lost AND (status = ANY (ARRAY['pending'::text, 'failed'::text])))
-CREATE INDEX idx_job_queue_claim ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (status = ANY (ARRAY['pending'::text, 'failed'::text]))
-CREATE INDEX idx_job_queue_dead ON jobs.job_queue USING btree (queue, completed_at, job_id) WHERE (status = 'dead_letter'::text)
-CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue USING btree (job_id) WHERE (status = 'dead_letter'::text)
-CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
-CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue USING btree (job_id) WHERE (status = 'failed'::text)
-CREATE INDEX idx_job_queue_running ON jobs.job_queue USING btree (queue) WHERE (status = 'running'::text)
-CREATE INDEX idx_job_queue_unresolved ON jobs.job_queue USING btree (job_id) WHERE ((status = 'dead_letter'::text) AND (resolution IS NULL))
-CREATE INDEX idx_job_queue_unresolved_of_queue ON jobs.job_queue USING btree (queue, job_id) WHERE ((status = 'dead_letter'::text) AND (resolution IS NULL))
+CREATE INDEX idx_job_queue_alone ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (lease_lost AND ((status)::text = ANY (ARRAY['pending'::text, 'failed'::text])))
+CREATE INDEX idx_job_queue_claim ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE ((status)::text = ANY (ARRAY['pending'::text, 'failed'::text]))
+CREATE INDEX idx_job_queue_dead ON jobs.job_queue USING btree (queue, completed_at, job_id) WHERE ((status)::text = 'dead_letter'::text)
+CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue USING btree (job_id) WHERE ((status)::text = 'dead_letter'::text)
+CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND ((status)::text = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
+CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue USING btree (job_id) WHERE ((status)::text = 'failed'::text)
+CREATE INDEX idx_job_queue_running ON jobs.job_queue USING btree (queue, lease_epoch) WHERE ((status)::text = 'running'::text)
+CREATE INDEX idx_job_queue_unresolved ON jobs.job_queue USING btree (job_id) WHERE (((status)::text = 'dead_letter'::text) AND (resolution IS NULL))
+CREATE INDEX idx_job_queue_unresolved_of_queue ON jobs.job_queue USING btree (queue, job_id) WHERE (((status)::text = 'dead_letter'::text) AND (resolution IS NULL))
 CREATE UNIQUE INDEX job_queue_pkey ON jobs.job_queue USING btree (job_id)
 CREATE UNIQUE INDEX queues_pkey ON jobs.queues USING btree (queue)
 CREATE UNIQUE INDEX destination_state_pkey ON outbox.destination_state USING btree (destination)
@@ -465,16 +613,41 @@ CREATE UNIQUE INDEX notify_events_pkey ON platform.notify_events USING btree (id
 CREATE INDEX idx_notify_groups_told_at ON platform.notify_groups USING btree (notifier, told_at)
 CREATE UNIQUE INDEX notify_groups_pkey ON platform.notify_groups USING btree (notifier, slice, kind, subject)
 CREATE UNIQUE INDEX replicas_pkey ON platform.replicas USING btree (replica_id)
+CREATE INDEX idx_saga_start_keys_expires_at ON saga.saga_start_keys USING btree (expires_at)
+CREATE UNIQUE INDEX saga_start_keys_pkey ON saga.saga_start_keys USING btree (workflow_name, key)
+CREATE INDEX idx_saga_states_correlation_id ON saga.saga_states USING btree (correlation_id) WHERE (correlation_id IS NOT NULL)
+CREATE INDEX idx_saga_states_created_at ON saga.saga_states USING btree (created_at)
+CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (lease_owner IS NOT NULL)
+CREATE INDEX idx_saga_states_needs_person ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_person
+CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (status)
+CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_person) AND ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPENSATING'::character varying])::text[])))
+CREATE INDEX idx_saga_states_wake ON saga.saga_states USING btree (wake_at, id) WHERE (wake_at IS NOT NULL)
+CREATE INDEX idx_saga_states_wake_alone ON saga.saga_states USING btree (wake_at, id) WHERE (runs_alone AND (wake_at IS NOT NULL))
+CREATE INDEX idx_saga_states_workflow_name ON saga.saga_states USING btree (workflow_name)
+CREATE UNIQUE INDEX saga_states_pkey ON saga.saga_states USING btree (id)
+CREATE INDEX idx_saga_states_archive_created_at ON saga.saga_states_archive USING btree (created_at DESC, id)
+CREATE UNIQUE INDEX saga_states_archive_pkey ON saga.saga_states_archive USING btree (id)
+CREATE INDEX idx_saga_step_logs_started_at ON saga.saga_step_logs USING btree (started_at)
+CREATE INDEX idx_saga_step_logs_step_name ON saga.saga_step_logs USING btree (step_name)
+CREATE UNIQUE INDEX saga_step_logs_pkey ON saga.saga_step_logs USING btree (id)
+CREATE UNIQUE INDEX uq_saga_step_logs_attempt ON saga.saga_step_logs USING btree (saga_id, step_index, action, attempt)
+CREATE INDEX idx_saga_step_logs_archive_saga_id ON saga.saga_step_logs_archive USING btree (saga_id)
+CREATE UNIQUE INDEX saga_step_logs_archive_pkey ON saga.saga_step_logs_archive USING btree (id)
+CREATE UNIQUE INDEX workflow_definitions_pkey ON saga.workflow_definitions USING btree (hash)
+CREATE UNIQUE INDEX workflows_pkey ON saga.workflows USING btree (name)
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
-CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN (((new.status = 'pending'::text) AND ((old.status = ANY (ARRAY['failed'::text, 'completed'::text, 'dead_letter'::text])) OR ((old.status = 'running'::text) AND (new.lease_owner IS NOT NULL))))) EXECUTE FUNCTION jobs.complete_requeue()
+CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN ((((new.status)::text = 'pending'::text) AND (((old.status)::text = ANY (ARRAY['failed'::text, 'completed'::text, 'dead_letter'::text])) OR (((old.status)::text = 'running'::text) AND (new.lease_owner IS NOT NULL))))) EXECUTE FUNCTION jobs.complete_requeue()
 CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()
+CREATE TRIGGER saga_states_refuse_delete BEFORE DELETE ON saga.saga_states FOR EACH ROW EXECUTE FUNCTION saga.refuse_delete()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
 CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.update_updated_at()
+CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW EXECUTE FUNCTION saga.update_updated_at()
+CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW EXECUTE FUNCTION saga.update_updated_at()
 CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)
  RETURNS record
  LANGUAGE plpgsql
@@ -641,6 +814,78 @@ BEGIN
     RAISE NOTICE 'Archived % DLQ messages older than % days', v_archived_count, p_retention_days;
 END;
 $procedure$
+
+CREATE OR REPLACE FUNCTION saga.ask_about_unknown()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+DECLARE
+    v_saga   RECORD;
+    v_step   INT;
+    v_op     TEXT;
+    v_reason TEXT;
+    v_asked  BIGINT := 0;
+BEGIN
+    FOR v_saga IN
+        SELECT t.id, t.workflow_name, t.status, t.current_step, t.error_message
+        FROM saga.saga_states t
+        WHERE t.definition_hash IS NULL AND NOT t.needs_person
+          AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
+        ORDER BY t.id
+        FOR UPDATE
+    LOOP
+        v_op := CASE v_saga.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END;
+        v_reason := 'it was begun without a definition: register the workflow ' || v_saga.workflow_name
+            || ' as it was then, look at what was done, and retry, resolve or skip this step';
+        SELECT min(s.step) INTO v_step
+        FROM generate_series(0, (SELECT count(*) FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id)) AS s (step)
+        WHERE NOT EXISTS (
+            SELECT 1 FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.step_index = s.step AND l.action = 'EXECUTE'
+              AND l.status IN ('SUCCESS', 'SKIPPED'));
+        UPDATE saga.saga_states SET current_step = v_step WHERE id = v_saga.id;
+
+        IF v_op = 'COMPENSATE' THEN
+            SELECT max(l.step_index) INTO v_step
+            FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown')
+              AND NOT EXISTS (
+                SELECT 1 FROM saga.saga_step_logs u
+                WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
+                  AND u.status IN ('SUCCESS', 'SKIPPED'));
+            v_step := COALESCE(v_step, v_saga.current_step);
+        END IF;
+        -- It may have been called when the system before ours was stopped: that wrote an attempt down at its end.
+        IF v_saga.status <> 'STARTED' AND NOT EXISTS (
+            SELECT 1 FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.step_index = v_step AND l.action = 'EXECUTE'
+              AND l.answer IN ('done', 'unknown'))
+        THEN
+            PERFORM saga.log_unknown(v_saga.id, v_step, 'EXECUTE', 'unknown', 'worker lost');
+        END IF;
+        PERFORM saga.log_unknown(v_saga.id, v_step, v_op, 'unserved', v_reason);
+
+        UPDATE saga.saga_states
+        SET status = CASE v_op WHEN 'EXECUTE' THEN 'RUNNING' ELSE 'COMPENSATING' END,
+            compensation = CASE v_op WHEN 'EXECUTE' THEN 'none' ELSE 'stuck' END,
+            abort_requested = CASE v_op WHEN 'COMPENSATE' THEN 'compensate' END,
+            abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'the system before' END,
+            abort_reason = CASE v_op WHEN 'COMPENSATE' THEN left(COALESCE(v_saga.error_message, ''), 1000) END,
+            abort_at = CASE v_op WHEN 'COMPENSATE' THEN clock_timestamp() END,
+            step_outputs = COALESCE((
+                SELECT jsonb_object_agg(l.step_name, l.response_payload)
+                FROM saga.saga_step_logs l
+                WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.status = 'SUCCESS'), '{}'),
+            wake_at = NULL, needs_person = true, stuck_step = v_step, stuck_op = v_op, stuck_reason = v_reason
+        WHERE id = v_saga.id;
+        INSERT INTO platform.notify_events (slice, kind, subject, item_id, summary)
+        VALUES ('saga', CASE v_op WHEN 'EXECUTE' THEN 'stuck' ELSE 'compensation_stuck' END,
+                v_saga.workflow_name, v_saga.id::text, left(v_reason, 500));
+        v_asked := v_asked + 1;
+    END LOOP;
+    RETURN v_asked;
+END $function$
 
 CREATE OR REPLACE FUNCTION outbox.audit_partitions(OUT name text, OUT begins_at timestamp with time zone, OUT ends_at timestamp with time zone)
  RETURNS SETOF record
@@ -825,7 +1070,6 @@ END $function$
 CREATE OR REPLACE FUNCTION jobs.enqueue(p_queue text, p_payload jsonb, p_dedupe_key text DEFAULT NULL::text, p_priority integer DEFAULT 0, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_max_retries integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, OUT job_id uuid, OUT status text, OUT is_duplicate boolean)
  RETURNS record
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog'
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -921,6 +1165,36 @@ BEGIN
         WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
 END $function$
 
+CREATE OR REPLACE FUNCTION saga.flaw_of_payload(p_payload jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_text TEXT COLLATE "C" := p_payload::text;
+BEGIN
+    IF jsonb_typeof(p_payload) <> 'object' THEN
+        RETURN 'must be an object';
+    END IF;
+    -- A request of the API may have 512 levels, of which the first is the request itself.
+    IF length(v_text) > 1000 AND jsonb_path_exists(
+        p_payload, 'strict $.**{511} ? (@.type() == "object" || @.type() == "array")')
+    THEN
+        RETURN 'must not be nested deeper than 511 levels';
+    END IF;
+    IF strpos(v_text, '"__proto__"') > 0 AND jsonb_path_exists(p_payload, 'lax $.**."__proto__"') THEN
+        RETURN 'must not have __proto__ as a name';
+    END IF;
+    IF v_text ~ '[0-9.]{16}' AND EXISTS (
+        SELECT 1 FROM jsonb_path_query(p_payload, 'strict $.** ? (@.type() == "number")') AS found (number)
+        WHERE NOT saga.is_exact_number(found.number::numeric))
+    THEN
+        RETURN 'must only have numbers that a double holds exactly: write others as texts';
+    END IF;
+    RETURN NULL;
+END $function$
+
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record
  LANGUAGE plpgsql
@@ -994,6 +1268,49 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
+END $function$
+
+CREATE OR REPLACE FUNCTION saga.is_exact_number(p_number numeric)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET extra_float_digits TO '1'
+AS $function$
+DECLARE
+    v_number NUMERIC := trim_scale(abs(p_number));
+    v_double FLOAT8;
+    v_bits   BIGINT;
+    v_exact  NUMERIC;
+    v_unit   NUMERIC;
+    v_other  NUMERIC;
+BEGIN
+    IF v_number = 0 THEN RETURN true; END IF;
+    IF v_number NOT BETWEEN 5e-324 AND 1.7976931348623157e308 THEN RETURN false; END IF;
+    v_double := v_number;
+    -- PostgreSQL's own shortest form differs in one thing: it never is a number halfway between two doubles, and
+    -- ECMAScript's may be. Below 2^53 such numbers have 17 digits or more, and where 17, the double itself has 16.
+    IF v_double < 9007199254740992 THEN
+        RETURN v_double::text::numeric = v_number;
+    END IF;
+    -- Beyond that there are only integers.
+    IF scale(v_number) > 0 THEN RETURN false; END IF;
+    v_bits := ('x' || encode(float8send(v_double), 'hex'))::bit(64)::bigint;
+    v_exact := ((v_bits & 4503599627370495) + 4503599627370496) * power(2::numeric, (v_bits >> 52) - 1075);
+    v_unit := ('1e' || length(v_number::text) - length(rtrim(v_number::text, '0')))::numeric;
+    IF v_number / v_unit >= 1e17 THEN RETURN false; END IF;
+    -- The neighbours with a digit less, then those with as many: no shorter one may read as the same double, and none
+    -- of the same length that does may be nearer to it.
+    FOREACH v_other IN ARRAY ARRAY[
+        v_number - mod(v_number, v_unit * 10), v_number - mod(v_number, v_unit * 10) + v_unit * 10,
+        v_number - v_unit, v_number + v_unit]
+    LOOP
+        CONTINUE WHEN v_other > 1.7976931348623157e308 OR v_other::float8 <> v_double;
+        IF mod(v_other, v_unit * 10) = 0 OR abs(v_other - v_exact) < abs(v_number - v_exact) THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    RETURN true;
 END $function$
 
 CREATE OR REPLACE FUNCTION outbox.is_shortest(digits text, exponent integer)
@@ -1161,6 +1478,21 @@ BEGIN
     RETURN string_to_array(v_structure, E'\x01');
 END $function$
 
+CREATE OR REPLACE FUNCTION saga.log_unknown(p_saga_id uuid, p_step integer, p_action text, p_answer text, p_error text)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog'
+AS $function$
+    INSERT INTO saga.saga_step_logs
+        (saga_id, step_index, step_name, action, attempt, status, answer, is_unsent, is_last, error_message,
+         started_at, completed_at)
+    SELECT p_saga_id, p_step, COALESCE(max(l.step_name), ''), p_action,
+           1 + COALESCE(max(l.attempt) FILTER (WHERE l.action = p_action), 0),
+           CASE p_answer WHEN 'unknown' THEN 'TIMEOUT' ELSE 'FAILED' END, p_answer, p_answer = 'unserved',
+           p_answer = 'unknown', p_error, clock_timestamp(), clock_timestamp()
+    FROM saga.saga_step_logs l WHERE l.saga_id = p_saga_id AND l.step_index = p_step
+$function$
+
 CREATE OR REPLACE FUNCTION outbox.make_audit_months()
  RETURNS integer
  LANGUAGE plpgsql
@@ -1288,11 +1620,100 @@ BEGIN
     RAISE EXCEPTION 'the audit of the outbox is append-only' USING ERRCODE = 'insufficient_privilege';
 END $function$
 
+CREATE OR REPLACE FUNCTION saga.refuse_delete()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM saga.saga_states_archive a WHERE a.id = OLD.id) THEN
+        RAISE EXCEPTION 'saga % is not archived: its history would be lost', OLD.id USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN OLD;
+END $function$
+
 CREATE OR REPLACE FUNCTION outbox.request_digest(destination text, ordering_key text, request json)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (json_typeof(request) = 'object'::text) THEN ('sha256:'::text || encode(sha256(convert_to((((((('{"destination":'::text || to_json(destination)) || ',"ordering_key":'::text) || COALESCE((to_json(ordering_key))::text, 'null'::text)) || ',"request":'::text) || outbox.join_pieces(outbox.json_pieces(request), ARRAY['"trace_id"'::text, '"idempotency_key"'::text])) || '}'::text), 'UTF8'::name)), 'hex'::text)) ELSE NULL::text END
+
+CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_hash    TEXT;
+    v_limit   BIGINT;
+    v_digest  TEXT;
+    v_payload JSONB;
+    v_flaw    TEXT := CASE
+        WHEN p_workflow_name IS NULL OR length(p_workflow_name) NOT BETWEEN 1 AND 255
+            THEN 'workflow_name must be a text of 1 to 255 characters'
+        WHEN length(p_correlation_id) NOT BETWEEN 1 AND 255
+            THEN 'correlation_id must be a text of 1 to 255 characters'
+        WHEN length(p_initiated_by) NOT BETWEEN 1 AND 255
+            THEN 'initiated_by must be a text of 1 to 255 characters'
+        WHEN p_key COLLATE "C" !~ '^[!-~]{1,255}$' THEN 'key must be 1 to 255 visible ASCII characters'
+        ELSE 'payload ' || saga.flaw_of_payload(p_payload)
+    END;
+BEGIN
+    IF v_flaw IS NOT NULL THEN
+        RAISE EXCEPTION 'saga.start_saga: %', v_flaw USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT w.current_hash, (d.definition ->> 'deadline_ms')::bigint INTO v_hash, v_limit
+    FROM saga.workflows w JOIN saga.workflow_definitions d ON d.hash = w.current_hash
+    WHERE w.name = p_workflow_name;
+    IF NOT FOUND THEN
+        outcome := 'unknown_workflow';
+        RETURN;
+    END IF;
+    v_payload := saga.with_plain_numbers(p_payload);
+    saga_id := gen_random_uuid();
+    IF p_key IS NOT NULL THEN
+        v_digest := encode(sha256(convert_to(
+            jsonb_build_array(p_workflow_name, v_payload, p_correlation_id, p_initiated_by)::text, 'UTF8')), 'hex');
+        LOOP
+            INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
+            VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
+            ON CONFLICT (workflow_name, key) DO NOTHING;
+            EXIT WHEN FOUND;
+            SELECT k.saga_id, CASE WHEN k.digest = v_digest THEN 'replayed' ELSE 'mismatch' END INTO saga_id, outcome
+            FROM saga.saga_start_keys k WHERE k.workflow_name = p_workflow_name AND k.key = p_key;
+            IF FOUND THEN
+                RETURN;
+            END IF;
+            -- Its time was over this moment: the key is free.
+            saga_id := gen_random_uuid();
+        END LOOP;
+    END IF;
+    INSERT INTO saga.saga_states
+        (id, workflow_name, payload, correlation_id, initiated_by, definition_hash, wake_at, deadline_at, trace)
+    VALUES (saga_id, p_workflow_name, v_payload, p_correlation_id, p_initiated_by, v_hash, clock_timestamp(),
+            clock_timestamp() + v_limit * interval '1 millisecond',
+            -- A trace is never worth the saga itself. It is kept in the version that everybody reads.
+            CASE
+                WHEN p_trace COLLATE "C" ~ '^[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[^\n]*)?$'
+                     AND p_trace NOT LIKE 'ff-%' AND (length(p_trace) = 55 OR p_trace NOT LIKE '00-%')
+                THEN '00-' || substr(p_trace, 4, 50)
+                     || CASE WHEN strpos('13579bdf', substr(p_trace, 55, 1)) > 0 THEN '01' ELSE '00' END
+            END);
+    outcome := 'started';
+    PERFORM pg_notify('redrive', 'saga')
+    WHERE EXISTS (SELECT 1 FROM platform.idle_workers WHERE channel = 'saga' AND idle_until > clock_timestamp());
+END $function$
+
+CREATE OR REPLACE FUNCTION saga.update_updated_at()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    NEW.updated_at = NOW();
+    RETURN NEW;
+END;
+$function$
 
 CREATE OR REPLACE FUNCTION dlq.update_updated_at()
  RETURNS trigger
@@ -1309,4 +1730,28 @@ CREATE OR REPLACE FUNCTION outbox.utf16_order(key text)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
 RETURN CASE WHEN (octet_length(key) = length(key)) THEN key ELSE regexp_replace(regexp_replace(key, ('([-￿])'::text COLLATE "C"), '\1'::text, 'g'::text), ('([𐀀-􏿿])'::text COLLATE "C"), '\1'::text, 'g'::text) END
+
+CREATE OR REPLACE FUNCTION saga.with_plain_numbers(p_payload jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_text TEXT COLLATE "C" := p_payload::text;
+BEGIN
+    IF v_text !~ '[.][0-9]*0([^0-9]|$)' THEN
+        RETURN p_payload;
+    END IF;
+    SELECT string_agg(
+        CASE
+            WHEN n % 2 = 0 THEN part
+            ELSE regexp_replace(
+                regexp_replace(part, '([.][0-9]*[1-9])0+(?![0-9])', '\1', 'g'), '[.]0+(?![0-9])', '', 'g')
+        END, '"' ORDER BY n)
+    INTO v_text
+    FROM string_to_table(replace(replace(v_text, E'\\\\', E'\x04'), E'\\"', E'\x05'), '"')
+         WITH ORDINALITY AS parts (part, n);
+    RETURN replace(replace(v_text, E'\x05', E'\\"'), E'\x04', E'\\\\');
+END $function$
 

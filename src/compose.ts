@@ -55,7 +55,7 @@ export type System = Readonly<{
 /** What the command line does without a running system. */
 export { compileTopicGlobs, createPostgresArchiveStore as createDlqArchive } from './dlq/index.ts';
 export { checkWorkflow } from './saga/index.ts';
-export type { CheckedPoint, CheckedUndo, CheckedWorkflow, KnownServices } from './saga/index.ts';
+export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './saga/index.ts';
 
 /** In the order in which they are applied. */
 export const migrationSources: readonly MigrationSource[] = [

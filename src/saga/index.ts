@@ -9,14 +9,17 @@ import type { Wake } from '../platform/postgres/wake.ts';
 import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { checkWorkflow as checkWithServices, type CheckedWorkflow } from './adapter/check-workflow.ts';
 import { addSagaSliceRoutes } from './adapter/http-routes.ts';
 import { MAX_WORKFLOW_BYTES, readWorkflow } from './adapter/workflow-yaml.ts';
 import type { ServiceSettings } from './domain/service-settings.ts';
 import { createActing } from './infra/acting.ts';
+import { createCalledMethods } from './infra/called-methods.ts';
 import { createDatabaseClock } from './infra/database-clock.ts';
 import { eventsCheck } from './infra/events-check.ts';
+import { findFormerMigrations } from './infra/former-system.ts';
 import { createMaintenance } from './infra/maintenance-services.ts';
-import { openServices } from './infra/open-services.ts';
+import { createAskMethods, openServices } from './infra/open-services.ts';
 import { createPostgresSagaStore } from './infra/postgres-saga-store.ts';
 import { createPostgresWorkflows } from './infra/postgres-workflows.ts';
 import { createSagaMetrics } from './infra/saga-metrics.ts';
@@ -25,13 +28,11 @@ import type { AddEvents } from './infra/settle-sagas.ts';
 import { createWorkflowFiles } from './infra/workflow-files.ts';
 import { workflowsCheck } from './infra/workflows-check.ts';
 import { createCallSlots } from './usecase/call-slots.ts';
+import { checkMethods } from './usecase/register-workflow.ts';
 import { createSagaEngine } from './usecase/run-sagas.ts';
 import { createSettleQueue } from './usecase/settle-queue.ts';
 
-/** For the command line, which looks at workflows without a running system. */
-export { checkWorkflow } from './adapter/check-workflow.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './adapter/check-workflow.ts';
-export type { KnownServices } from './domain/parse-workflow.ts';
 export { createAddEvents, eventsDestination, eventsDestinations } from './infra/saga-events.ts';
 
 export type SagaDeps = Readonly<{
@@ -69,10 +70,26 @@ export type Saga = Readonly<{
   checks: readonly HealthCheck[];
 }>;
 
+/** A database of the system that came before ours has the first migrations, but no history of them. */
 export const sagaMigrations: MigrationSource = {
   slice: 'saga',
   directory: new URL('infra/migrations/', import.meta.url),
+  baseline: findFormerMigrations,
 };
+
+/** For the command line, which looks at a workflow without a running system; null: with no services in view. */
+export async function checkWorkflow(
+  text: string,
+  settings: readonly ServiceSettings[] | null,
+): Promise<CheckedWorkflow> {
+  const services = openServices(settings ?? []);
+  try {
+    const known = settings === null ? null : new Map(settings.map((each) => [each.name, each]));
+    return await checkWithServices(text, known, createAskMethods(services));
+  } finally {
+    await services.close();
+  }
+}
 
 const reapEveryMs = 1000;
 const pollMs = 1000;
@@ -85,12 +102,22 @@ export function createSaga(deps: SagaDeps): Saga {
   const store = createPostgresSagaStore({ db, worker, time, addEvents: deps.addEvents });
   const counts = createSagaMetrics(deps.metrics, log, time.now);
   const known = new Map(options.services.map((service) => [service.name, service]));
+  const workflows = createPostgresWorkflows(db);
+  const askLocally = createAskMethods(services, 'local');
   const workflowFiles = createWorkflowFiles({
     directory: options.workflowDir,
-    workflows: createPostgresWorkflows(db),
+    workflows,
     read: (text) => readWorkflow(text, known),
+    check: async (workflow) => (await checkMethods(askLocally, workflow)).flaws,
     maxBytes: MAX_WORKFLOW_BYTES,
     log,
+  });
+  const calledMethods = createCalledMethods({
+    workflows,
+    askMethods: createAskMethods(services),
+    onTroubles: (troubles) =>
+      log.warn({ troubles }, 'workflows call what services do not have, or do not tell'),
+    onError: (error) => log.warn({ err: error }, 'looking at what workflows call failed'),
   });
   const engine = createSagaEngine(
     {
@@ -132,7 +159,14 @@ export function createSaga(deps: SagaDeps): Saga {
 
   return {
     addRoutes: (app) => addSagaSliceRoutes(app, { ...acting, services: known }),
-    workflowFiles,
+    workflowFiles: {
+      ...workflowFiles,
+      async start() {
+        await workflowFiles.start();
+        // A service that is away keeps nobody waiting.
+        void calledMethods.look();
+      },
+    },
     engine,
     reaper: {
       ...reaper,
@@ -150,7 +184,11 @@ export function createSaga(deps: SagaDeps): Saga {
       retention: { ...options, unsentEvents: deps.unsentEvents },
     }),
     checks: [
-      workflowsCheck(db, { badFiles: workflowFiles.bad, services: [...known.keys()] }),
+      workflowsCheck(db, {
+        badFiles: workflowFiles.bad,
+        services: [...known.keys()],
+        methodTroubles: calledMethods.troubles,
+      }),
       ...(deps.addEvents === null ? [] : [eventsCheck(deps.hasDeadEvents)]),
     ],
   };

@@ -129,7 +129,23 @@ steps:
       details.map(({ field }) => field),
       ['steps.reserve.method', 'steps.reserve.compensate'],
     );
-    assert.match(details[0]?.message ?? '', /has no method shop\.inventory\.v1\.InventoryService\.Reserv$/);
+    assert.match(
+      details[0]?.message ?? '',
+      /has no method shop\.inventory\.v1\.InventoryService\.Reserv; did you mean .*\.Reserve\?$/,
+    );
+  });
+
+  test('a gRPC method that is a stream is refused: a step has one answer', async () => {
+    const { details } = assertError(
+      await postWorkflow(yaml.replace('Service.Reserve', 'Service.Watch')),
+      400,
+      'SYS_SAGA_VALIDATION_ERROR',
+    );
+    assert.deepEqual(
+      details.map(({ field }) => field),
+      ['steps.reserve.method'],
+    );
+    assert.match(details[0]?.message ?? '', /InventoryService\.Watch .* is a stream/);
   });
 
   test('a service that is away does not keep its workflows from being registered', async () => {

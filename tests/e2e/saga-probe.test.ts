@@ -14,13 +14,14 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
+import express from 'express';
 import type { Pool } from 'pg';
 import { createInventory } from '../../examples/order-participants/inventory.ts';
 import { createPayment } from '../../examples/order-participants/payment.ts';
 import { serve, type RunningService, type Service } from '../../examples/order-participants/serve.ts';
 import { createShipping } from '../../examples/order-participants/shipping.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
-import { grpcHandler, sagaGuard } from '../../src/sdk/index.ts';
+import { expressHandler, grpcHandler, sagaGuard } from '../../src/sdk/index.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { openServicePool } from '../support/guarded-steps.ts';
 
@@ -105,6 +106,24 @@ test('guarded participants pass every check, and everything that was probed is u
   assert.deepEqual(await failuresOf(payment, ['/charge', '/refund']), []);
   const accounts = await pool.query(`SELECT balance FROM accounts`);
   assert.deepEqual(accounts.rows, [{ balance: 1000 }]);
+});
+
+test('guarded participants pass every check in an Express application, whoever reads their bodies', async () => {
+  const guard = sagaGuard({ pool });
+  await guard.migrate();
+  let reservations = 0;
+  const action = guard.action(() => ({ reservation_id: `r-${(reservations += 1)}` }));
+  const undo = guard.undo(() => null);
+  for (const parsers of [[], [express.json()]]) {
+    const app = express();
+    for (const parser of parsers) app.use(parser);
+    const router = express.Router();
+    router.post('/reserve', expressHandler(action));
+    router.post('/release', expressHandler(undo));
+    const url = await startNaive(app.use('/inventory', router));
+    assert.deepEqual(await failuresOf(url, ['/inventory/reserve', '/inventory/release']), []);
+  }
+  await guard.stop();
 });
 
 test('a guarded long action passes every check', async () => {

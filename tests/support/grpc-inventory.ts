@@ -27,7 +27,7 @@ export type InventoryCall = Readonly<{
 
 const protoFolder = new URL('protos/', import.meta.url).pathname;
 
-export async function startGrpcInventory(): Promise<GrpcInventory> {
+export async function startGrpcInventory(onPort = 0): Promise<GrpcInventory> {
   const definition = loadSync('inventory.proto', {
     includeDirs: [protoFolder],
     keepCase: true,
@@ -55,7 +55,7 @@ export async function startGrpcInventory(): Promise<GrpcInventory> {
   });
   new ReflectionService(definition).addToServer(server);
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(`127.0.0.1:${onPort}`, ServerCredentials.createInsecure(), (error, bound) =>
       error ? reject(error) : resolve(bound),
     );
   });

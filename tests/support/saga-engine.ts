@@ -6,7 +6,7 @@ import { sagaMigrations } from '../../src/saga/index.ts';
 import { createDatabaseClock } from '../../src/saga/infra/database-clock.ts';
 import { createPostgresSagaStore } from '../../src/saga/infra/postgres-saga-store.ts';
 import { createPostgresWorkflows } from '../../src/saga/infra/postgres-workflows.ts';
-import { createCallSlots } from '../../src/saga/usecase/call-slots.ts';
+import { createCallSlots, type CallSlotOptions } from '../../src/saga/usecase/call-slots.ts';
 import type { OutgoingCall } from '../../src/saga/usecase/ports.ts';
 import { createSagaEngine, type SagaEngine } from '../../src/saga/usecase/run-sagas.ts';
 import { createSettleQueue } from '../../src/saga/usecase/settle-queue.ts';
@@ -67,7 +67,11 @@ function createScene(database: TestDatabase) {
 
   const newEngine = (
     participant: Participant = () => undefined,
-    { leaseMs = 15_000, services = ['shop'] as readonly string[] } = {},
+    {
+      leaseMs = 15_000,
+      services = ['shop'],
+      slots = { most: 100, mostTo: () => 50, mostWaiting: 50 },
+    }: Readonly<{ leaseMs?: number; services?: readonly string[]; slots?: CallSlotOptions }> = {},
   ): SagaEngine & Readonly<{ stale: () => number }> => {
     const worker = createTestWorker(db, `engine-${engines.length}`);
     const time = createDatabaseClock(systemClock);
@@ -77,7 +81,7 @@ function createScene(database: TestDatabase) {
         store,
         clock: systemClock,
         queue: createSettleQueue(store),
-        slots: createCallSlots({ most: 100, mostTo: () => 50, mostWaiting: 50 }),
+        slots: createCallSlots(slots),
         async send(call) {
           calls.push(`${call.call.op === 'EXECUTE' ? '' : 'undo '}${call.stepName}`);
           return (await participant(call)) ?? done({ from: call.stepName });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
+import { startGrpcInventory } from '../../../tests/support/grpc-inventory.ts';
 import { runCli } from '../run-cli.ts';
 
 const placeOrder = `
@@ -142,6 +143,45 @@ test('the services are those of the configuration, where one is named', async ()
   }
   const missing = await check(['-', '--config', join(folder, 'gone.yaml')], { stdin: placeOrder });
   assert.equal(missing.code, 78);
+});
+
+test('what is called must be there, by the .proto files or by what the server says of itself', async (t) => {
+  const inventory = await startGrpcInventory();
+  t.after(() => inventory.stop());
+  const place = `type: grpc, host: 127.0.0.1, port: ${inventory.port}`;
+  const config = await fileWith(
+    'grpc.yaml',
+    `services:
+  by-file: {${place.replace(String(inventory.port), '1')}, proto: ${inventory.protoFolder}}
+  by-itself: {${place}, reflection: true}
+  away: {type: grpc, host: 127.0.0.1, port: 1, reflection: true}`,
+  );
+  const workflow = (service: string, method: string): string => `
+name: reserve
+steps: [{name: reserve, service: ${service}, method: shop.inventory.v1.InventoryService.${method}}]`;
+  const checked = (service: string, method: string): Promise<Ended> =>
+    check(['-', '--config', config], { stdin: workflow(service, method) });
+
+  for (const service of ['by-file', 'by-itself']) {
+    const right = await checked(service, 'Reserve');
+    assert.equal(right.code, 0, right.out);
+    assert.doesNotMatch(right.err, /could not be asked/);
+    const wrong = await checked(service, 'Reserv');
+    assert.deepEqual([wrong.code, wrong.err], [1, '1 flaw\n']);
+    assert.match(
+      wrong.out,
+      /reserve +method +the service by-\w+ has no method .*Reserv; did you mean .*Reserve\?/,
+    );
+    assert.match((await checked(service, 'Watch')).out, /reserve +method +.*Watch .* is a stream/);
+  }
+  const unknown = await checked('away', 'Reserv');
+  assert.equal(unknown.code, 0, 'a server that is away proves nothing');
+  assert.match(unknown.err, /Whether away has what is called could not be asked: /);
+  const json = await check(['-', '--config', config, '--json'], { stdin: workflow('away', 'Reserve') });
+  assert.deepEqual(
+    JSON.parse(json.out).unchecked.map(({ service }: { service: string }) => service),
+    ['away'],
+  );
 });
 
 test('a file that cannot be read, or is no text, is wrong usage', async () => {

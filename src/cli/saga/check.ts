@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckedPoint, CheckedUndo, CheckedWorkflow, KnownServices } from '../../compose.ts';
+import type { CheckedPoint, CheckedUndo, CheckedWorkflow } from '../../compose.ts';
 import { withExamples } from '../examples.ts';
 import { SilentFailure } from '../exit-code.ts';
 import { readText } from '../json-input.ts';
@@ -10,6 +10,7 @@ import type { Column } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
 
 type CheckArgs = Readonly<{ config?: string; json?: boolean }>;
+type Services = ReturnType<typeof configFrom>['services'];
 type Flaw = Extract<CheckedWorkflow, { valid: false }>['flaws'][number];
 
 export function addCheckCommand(saga: Command, terminal: Terminal): void {
@@ -30,7 +31,7 @@ async function checkFile(terminal: Terminal, file: string, args: CheckArgs): Pro
   const text = await readText(terminal, { text: undefined, file, what: 'the workflow', options: 'a file' });
   const services = servicesFrom(terminal, args);
   const { checkWorkflow } = await import('../../compose.ts');
-  const checked = checkWorkflow(text, services);
+  const checked = await checkWorkflow(text, services);
   if (args.json === true) print.json(JSON.stringify(checked, null, 2));
   else if (checked.valid) showPoints(print, checked, services);
   else showFlaws(print, checked.flaws);
@@ -38,10 +39,9 @@ async function checkFile(terminal: Terminal, file: string, args: CheckArgs): Pro
 }
 
 /** Those of the configuration; null where none is named, because then nothing is known about them. */
-function servicesFrom(terminal: Terminal, args: CheckArgs): KnownServices | null {
+function servicesFrom(terminal: Terminal, args: CheckArgs): Services | null {
   if (args.config === undefined && !terminal.env['CONFIG_PATH']) return null;
-  const { services } = configFrom(args, {}, terminal);
-  return new Map(services.map((service) => [service.name, service]));
+  return configFrom(args, {}, terminal).services;
 }
 
 const flawColumns: readonly Column<Flaw>[] = [
@@ -59,8 +59,8 @@ const whens = { refused: 'is refused', in_doubt: 'is in doubt', aborted: 'is abo
 
 function showPoints(
   print: Printer,
-  { name, hash, step_count, failure_points }: Extract<CheckedWorkflow, { valid: true }>,
-  services: KnownServices | null,
+  { name, hash, step_count, failure_points, unchecked }: Extract<CheckedWorkflow, { valid: true }>,
+  services: Services | null,
 ): void {
   print.line(`${escapeText(name)}: ${step_count === 1 ? '1 step' : `${step_count} steps`}, ${hash}`);
   print.line('');
@@ -83,6 +83,8 @@ function showPoints(
     'An undo that is refused, or of which nobody knows the end after 10 attempts, waits for a person too.',
   );
   if (services === null) print.note('Without --config it was not looked at whether there are such services.');
+  for (const { service, reason } of unchecked)
+    print.note(`Whether ${service} has what is called could not be asked: ${escapeText(reason)}`);
 }
 
 function afterOf({ undo, person }: CheckedPoint): string {

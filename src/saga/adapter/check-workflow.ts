@@ -2,6 +2,7 @@ import { failurePoints, type FailurePoint, type UndoStep } from '../domain/failu
 import type { KnownServices } from '../domain/parse-workflow.ts';
 import { workflowHash } from '../domain/workflow-hash.ts';
 import type { Flaw } from '../domain/workflow.ts';
+import { checkMethods, type AskMethods } from '../usecase/register-workflow.ts';
 import { readWorkflow } from './workflow-yaml.ts';
 
 /** What a definition would do, before anybody runs it. */
@@ -13,6 +14,8 @@ export type CheckedWorkflow =
       hash: string;
       step_count: number;
       failure_points: readonly CheckedPoint[];
+      /** Services that could not be asked whether they have what is called. */
+      unchecked: readonly Readonly<{ service: string; reason: string }>[];
     }>;
 
 export type CheckedPoint = Omit<FailurePoint, 'undo'> & Readonly<{ undo: readonly CheckedUndo[] }>;
@@ -21,11 +24,17 @@ export type CheckedUndo =
   | Readonly<{ step: string; does: 'call'; method: string; left_out: readonly string[] }>
   | Exclude<UndoStep, Readonly<{ does: 'call' }>>;
 
-/** Without services, whether there are such services is not looked at. */
-export function checkWorkflow(text: string, services: KnownServices | null): CheckedWorkflow {
+/** Without services, whether there are such services, and what can be called there, is not looked at. */
+export async function checkWorkflow(
+  text: string,
+  services: KnownServices | null,
+  askMethods: AskMethods,
+): Promise<CheckedWorkflow> {
   const read = readWorkflow(text, services);
   if (!read.ok) return { valid: false, flaws: read.flaws };
   const { workflow } = read;
+  const { flaws, unchecked } = await checkMethods(askMethods, workflow);
+  if (flaws.length > 0) return { valid: false, flaws };
   return {
     valid: true,
     name: workflow.name,
@@ -35,6 +44,7 @@ export function checkWorkflow(text: string, services: KnownServices | null): Che
       ...point,
       undo: point.undo.map(presentUndo),
     })),
+    unchecked,
   };
 }
 

@@ -16,12 +16,14 @@ import type { Step, Workflow } from './workflow.ts';
 
 /**
  * What the engine can see happen to a saga. `claimed`: it was due, and nobody else has it. `worker_lost`: the lease
- * of whoever had it ran out. An abort and the deadline are no events: they are part of what is known of the saga, and
- * every decision heeds them.
+ * of whoever had it ran out. `given_up`: it has come to nothing too often, for this reason, and nothing is called
+ * again before a person has looked. An abort and the deadline are no events: they are part of what is known of the
+ * saga, and every decision heeds them.
  */
 export type EngineEvent =
   | Readonly<{ kind: 'claimed' }>
   | Readonly<{ kind: 'worker_lost' }>
+  | Readonly<{ kind: 'given_up'; reason: string }>
   | Readonly<{ kind: 'answered'; step: number; op: Op; attempt: number; answer: Answer }>;
 
 /** What a decision needs beside the saga itself. */
@@ -93,6 +95,10 @@ export function decide(
       return state.polling === null ? close(saga, open, WORKER_LOST) : decidePoll(saga, open, state.polling);
     case 'worker_lost':
       return open === undefined ? settle(saga, state.log) : close(saga, open, WORKER_LOST);
+    case 'given_up': {
+      const givenUp = { ...saga, whyNoCall: event.reason };
+      return open === undefined ? settle(givenUp, state.log) : close(givenUp, open, WORKER_LOST);
+    }
     case 'answered': {
       const isOwn = open?.step === event.step && open.op === event.op && open.attempt === event.attempt;
       return isOwn ? decideAnswer(saga, open, event.answer) : STALE;
@@ -100,7 +106,13 @@ export function decide(
   }
 }
 
-type Saga = Readonly<{ workflow: Workflow; state: SagaState; around: Circumstances }>;
+type Saga = Readonly<{
+  workflow: Workflow;
+  state: SagaState;
+  around: Circumstances;
+  /** Where nothing is to be called, whatever is next. */
+  whyNoCall?: string;
+}>;
 
 const WORKER_LOST = unknown('worker lost');
 
@@ -205,7 +217,7 @@ export function settle(saga: Saga, changedLog: SagaState['log'], pause?: Pause):
 
 /** The log with what is next written down, where no call belongs to it; else null. */
 function withoutCall(
-  { workflow, around }: Saga,
+  { workflow, around, whyNoCall }: Saga,
   log: SagaState['log'],
   what: Place['what'],
   pause: Pause | undefined,
@@ -214,19 +226,23 @@ function withoutCall(
     const row = nextAttempt(log, what.step, 'COMPENSATE', around.now);
     return [...log, { ...row, status: 'SKIPPED', isUnsent: true }];
   }
-  if (what.at !== 'call' || pauseOf(what, pause) !== null) return null;
+  if (what.at !== 'call') return null;
   const { step, op, last } = what;
+  if (whyNoCall !== undefined) return [...log, unserved(nextAttempt(log, step, op, around.now), whyNoCall)];
+  if (pauseOf(what, pause) !== null) return null;
   const { service: name = '' } = workflow.steps[step] ?? {};
   const service = around.serviceOf(name);
-  if (service === undefined) return [...log, unserved(nextAttempt(log, step, op, around.now), name)];
+  if (service === undefined) {
+    const error = `the service ${name} is not configured`;
+    return [...log, unserved(nextAttempt(log, step, op, around.now), error)];
+  }
   // The configuration may have changed since the attempt was closed.
   if (service.isIdempotent || last === null || last.isLast || !hasUnknownEnd(log, step, op)) return null;
   return replaced(log, { ...last, isLast: true });
 }
 
-/** A call to a service that the configuration no longer has is a failure without a call. */
-function unserved(row: Attempt, service: string): Attempt {
-  const error = `the service ${service} is not configured`;
+/** What cannot be called is a failure without a call. */
+function unserved(row: Attempt, error: string): Attempt {
   return { ...row, status: 'FAILED', answer: 'unserved', isUnsent: true, error };
 }
 

@@ -81,6 +81,7 @@ export class Simulation {
     const isLost = this.#isLeaseLost;
     if (!isLost) this.#network.now = Math.max(this.#network.now, this.db.wakeAt ?? this.#network.now);
     this.#isLeaseLost = false;
+    if (isLost && this.#pick(4) === 3) return this.#settle(this.db, { kind: 'given_up', reason: 'lost' });
     this.#settle(this.db, { kind: isLost ? 'worker_lost' : 'claimed' });
   }
 
@@ -175,8 +176,10 @@ export class Simulation {
     for (const reply of replies)
       decide(workflow, this.db, { kind: 'answered', ...call, answer: answerOf(reply) }, this.#around());
     const isResting = isTerminal(this.db.status) || this.db.stuck !== null;
-    for (const kind of ['claimed', 'worker_lost'] as const)
-      assert.equal(decide(workflow, this.db, { kind }, this.#around()).outcome === 'stale', isResting);
+    for (const kind of ['claimed', 'worker_lost', 'given_up'] as const) {
+      const event = { kind, reason: 'lost' };
+      assert.equal(decide(workflow, this.db, event, this.#around()).outcome === 'stale', isResting);
+    }
   }
 
   #toggleService(): void {

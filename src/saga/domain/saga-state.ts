@@ -24,8 +24,8 @@ export type Op = 'EXECUTE' | 'COMPENSATE';
 export type LogStatus = 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'SKIPPED';
 
 /**
- * How an attempt ended. `unserved`: its service is not configured, so there was no call. `not_done`: a person has
- * looked, and it has not happened.
+ * How an attempt ended. `unserved`: its service is not configured, or the saga has come to nothing too often, so there
+ * was no call. `not_done`: a person has looked, and it has not happened.
  */
 export type AnswerClass = 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'not_done';
 

@@ -1,11 +1,10 @@
-import { sleep } from '../../kernel/clock.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { AbortDeps } from '../usecase/abort-saga.ts';
 import type { ActDeps } from '../usecase/act-on-step.ts';
 import type { SagaReader } from '../usecase/reading-ports.ts';
 import type { RegisterDeps } from '../usecase/register-workflow.ts';
 import type { StartDeps } from '../usecase/start-saga.ts';
-import type { Services } from './open-services.ts';
+import { createAskMethods, type Services } from './open-services.ts';
 import { createPostgresSagaActions, type SagaActionDeps } from './postgres-saga-actions.ts';
 import { createPostgresSagaReader } from './postgres-saga-reader.ts';
 import { createPostgresStarts } from './postgres-start.ts';
@@ -17,14 +16,11 @@ export type ActingDeps = Required<Pick<SagaActionDeps, 'db' | 'addEvents' | 'onS
 /** What the routes work with. */
 export type Acting = RegisterDeps & StartDeps & AbortDeps & ActDeps & Readonly<{ reader: SagaReader }>;
 
-/** A service that takes longer to describe itself is as good as away. */
-const methodsWithinMs = 3000;
-
 export function createActing({ db, log, services, addEvents, onSettled }: ActingDeps): Acting {
   const actions = createPostgresSagaActions({ db, serviceOf: services.of, addEvents, onSettled });
   return {
     workflows: createPostgresWorkflows(db),
-    methodsOf: (service) => methodsOf(services, service),
+    askMethods: createAskMethods(services),
     onRegistered: (registered) => log.info(registered, 'a workflow was registered'),
     starts: createPostgresStarts(db),
     reader: createPostgresSagaReader(db),
@@ -41,21 +37,4 @@ export function createActing({ db, log, services, addEvents, onSettled }: Acting
         'a person has decided about a step',
       ),
   };
-}
-
-async function methodsOf(
-  services: Pick<Services, 'of'>,
-  service: string,
-): Promise<ReadonlySet<string> | null> {
-  const answered = new AbortController();
-  const tooLong = sleep(methodsWithinMs, answered.signal).then(() => null);
-  const methods = services.of(service)?.open.methods() ?? Promise.resolve(null);
-  try {
-    return await Promise.race([methods, tooLong]);
-  } catch {
-    // It is away, or its description cannot be read: that shows when it is called.
-    return null;
-  } finally {
-    answered.abort();
-  }
 }

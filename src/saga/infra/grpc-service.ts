@@ -61,7 +61,12 @@ export function openGrpcService(settings: GrpcServiceSettings): OpenService {
       return judge(answer, method);
     },
     async methods() {
-      return new Set((await readTypes()).methods());
+      const known = proto === null ? await askForTypes(channel) : await readTypes();
+      // What it says now is newer than what was kept, which stays where it says nothing.
+      types = Promise.resolve(known);
+      return new Map(
+        known.methods().map((name) => [name, known.method(name)?.isStreaming === false ? 'unary' : 'stream']),
+      );
     },
     async close() {
       channel.close();

@@ -28,7 +28,7 @@ function opening(saga: HeldSaga): SagaSettle {
 const around = { now: Date.now(), random: () => 0.5, serviceOf: () => ({ isIdempotent: true }) };
 
 async function claimOne(): Promise<HeldSaga> {
-  const [saga] = await at.store().claim(1, 15_000);
+  const [saga] = await at.store().claim({ limit: 1, bytes: 1, leaseMs: 15_000, lane: 'together' });
   return saga ?? assert.fail('nothing was due');
 }
 

@@ -1,14 +1,16 @@
+import { sleep } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { ServiceSettings } from '../domain/service-settings.ts';
 import type { SendCall } from '../usecase/ports.ts';
+import type { AskMethods, MethodKinds } from '../usecase/register-workflow.ts';
 import { openGrpcService } from './grpc-service.ts';
 import { openHttpService } from './http-service.ts';
 
 /** A participant, ready to be called. */
 export type OpenService = Readonly<{
   send: SendCall;
-  /** What can be called; null where nobody can tell, undefined methods included. Rejects where it is not known yet. */
-  methods(): Promise<ReadonlySet<string> | null>;
+  /** What can be called, as it is now; null where a service has no list of it. Rejects where it cannot be had. */
+  methods(): Promise<MethodKinds | null>;
   close(): Promise<void>;
 }>;
 
@@ -42,5 +44,28 @@ export function openServices(settings: readonly ServiceSettings[]): Services {
     async close() {
       await Promise.all([...services.values()].map(({ open }) => open.close()));
     },
+  };
+}
+
+/** A service that takes longer to describe itself is as good as away. */
+const methodsWithinMs = 3000;
+
+/** Asks services what can be called; with `local` only those whose .proto files are here, and others say nothing. */
+export function createAskMethods(services: Pick<Services, 'of'>, whom: 'all' | 'local' = 'all'): AskMethods {
+  return async (name) => {
+    const service = services.of(name);
+    if (service === undefined || (whom === 'local' && !(service.type === 'grpc' && service.proto !== null)))
+      return 'any';
+    const answered = new AbortController();
+    const tooLong = sleep(methodsWithinMs, answered.signal).then(() => ({
+      unknown: `no answer within ${methodsWithinMs} ms`,
+    }));
+    try {
+      return await Promise.race([service.open.methods().then((methods) => methods ?? 'any'), tooLong]);
+    } catch (error) {
+      return { unknown: messageOf(error) };
+    } finally {
+      answered.abort();
+    }
   };
 }

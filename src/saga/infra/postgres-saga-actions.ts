@@ -12,6 +12,7 @@ import type { Workflow } from '../domain/workflow.ts';
 import type { AbortDeps, AbortResult, AbortWish } from '../usecase/abort-saga.ts';
 import type { ActDeps, StepAct, StepActResult } from '../usecase/act-on-step.ts';
 import type { HeldSaga } from '../usecase/ports.ts';
+import { adoptSaga, findAdoption, type Adoption } from './adopt-saga.ts';
 import {
   logColumns,
   logOrder,
@@ -35,7 +36,6 @@ export type SagaActionDeps = Readonly<{
 type KnownSaga = Pick<HeldSaga, 'id' | 'workflow' | 'state'>;
 
 const maxReasonBytes = 1000;
-const noDefinition = 'the saga was begun by another system: what it does is not known here';
 
 export function createPostgresSagaActions(deps: SagaActionDeps): AbortDeps['aborts'] & ActDeps['steps'] {
   const { db } = deps;
@@ -68,8 +68,22 @@ async function requestIn(tx: Queryable, sagaId: string, wish: AbortWish): Promis
   const { status } = found;
   const ruled = requestAbort(stateOf(found, []), { ...wish, at: 0 });
   if (ruled.outcome !== 'stored') return { ...ruled, status };
-  // It was committed a moment ago, after the update had looked for it. Now it is locked, so this is the last word.
-  return (await storeAbort(tx, sagaId, wish)) ?? { outcome: 'refused', status, message: noDefinition };
+  const flaw = await adoptForAbort(tx, found);
+  if (flaw !== null) return { outcome: 'refused', status, message: flaw };
+  // Where it has a definition, it was committed a moment ago, after the update had looked for it. Now it is locked.
+  const late = await storeAbort(tx, sagaId, wish);
+  assert(late !== null, 'a saga that is locked and may be aborted can be');
+  return late;
+}
+
+/** Why a saga without a definition cannot be undone, or null where it has one now. */
+async function adoptForAbort(tx: Queryable, found: FoundSaga): Promise<string | null> {
+  if (found.definition !== null) return null;
+  const adoption = await findAdoption(tx, found, await readLog(tx, found.id));
+  if ('flaw' in adoption) return adoption.flaw;
+  if (adoption.isPivotOpened) return 'the saga is beyond its pivot and can only go forward';
+  await adoptSaga(tx, found.id, adoption);
+  return null;
 }
 
 /**
@@ -122,14 +136,16 @@ async function actIn(deps: SagaActionDeps, tx: Queryable, sagaId: string, act: S
     const ended = await archivedStatus(tx, sagaId);
     return ended === null ? { outcome: 'not_found', what: 'saga' } : refuse('conflict', hasEnded(ended));
   }
-  if (found.definition === null) return refuse('conflict', noDefinition);
-  const workflow = fromStored(found.definition);
+  const log = await readLog(tx, sagaId);
+  const adoption = found.definition === null ? await findAdoption(tx, found, log) : null;
+  if (adoption !== null && 'flaw' in adoption) return refuse('conflict', adoption.flaw);
+  const workflow = adoption?.workflow ?? fromStored(found.definition);
   const step = workflow.steps.findIndex(({ name }) => name === act.stepName);
   if (step < 0) return { outcome: 'not_found', what: 'step' };
   if (act.kind === 'resolve' && act.outcome === 'not_done' && found.stuck_op === 'COMPENSATE')
     return refuse('semantic', 'an undo that is resolved is done: retry it, or undo it by hand first');
   const asked = { ...act, step };
-  const saga = { found, workflow, log: await readLog(tx, sagaId) };
+  const saga = { found, workflow, adoption, log };
   const { now, isOver } = await readClock(tx, sagaId);
   const done =
     (await settleAct(deps, tx, saga, { asked, now, isOver })) ??
@@ -155,13 +171,19 @@ async function readClock(tx: Queryable, sagaId: string): Promise<Readonly<{ now:
   return { now: Math.round(row.now_ms), isOver: row.is_over };
 }
 
-type LockedSaga = Readonly<{ found: FoundSaga; workflow: Workflow; log: readonly LogRow[] }>;
+type LockedSaga = Readonly<{
+  found: FoundSaga;
+  workflow: Workflow;
+  /** Where it was begun without a definition. */
+  adoption: Adoption | null;
+  log: readonly LogRow[];
+}>;
 
 /** Null where the deadline is over and was not known to be. */
 async function settleAct(
   { db, serviceOf, addEvents }: SagaActionDeps,
   tx: Queryable,
-  { found, workflow, log }: LockedSaga,
+  { found, workflow, adoption, log }: LockedSaga,
   { asked, now, isOver }: Readonly<{ asked: PersonAct; now: number; isOver: boolean }>,
 ): Promise<Acted | null> {
   const { id } = found;
@@ -172,6 +194,7 @@ async function settleAct(
   const decided = decidePerson(workflow, before.state, asked, around);
   if (decided.outcome === 'refused') return decided;
   const { state, changed, added, events } = decided;
+  if (adoption !== null) await adoptSaga(tx, id, adoption);
   const lease = { owner: person, epoch: await takeOver(tx, id), endsAtMs: 0 };
   const inTransaction: Database = { ...db, ...tx, transaction: (work) => work(tx) };
   const settled = await settleSagas(

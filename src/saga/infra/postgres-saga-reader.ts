@@ -94,7 +94,10 @@ const columns: Sql = sql`
   to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at_exact, t.updated_at,
   t.compensation, t.needs_person, t.stuck_op, t.stuck_reason, t.deadline_at, t.definition_hash,
   (SELECT d.definition -> 'steps' -> t.stuck_step ->> 'name' FROM saga.workflow_definitions d
-   WHERE t.stuck_step IS NOT NULL AND d.hash = t.definition_hash) AS stuck_step_name`;
+   WHERE t.stuck_step IS NOT NULL AND d.hash = COALESCE(
+     t.definition_hash,
+     -- Begun without one, it would go on with this.
+     (SELECT w.current_hash FROM saga.workflows w WHERE w.name = t.workflow_name))) AS stuck_step_name`;
 
 const wholePayload: Sql = sql`t.payload::text AS payload_text, false AS payload_omitted`;
 

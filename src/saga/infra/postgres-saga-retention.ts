@@ -139,7 +139,7 @@ const stateColumns: Sql = sql`
   id, workflow_name, current_step, status, payload, correlation_id, initiated_by, error_message, created_at, updated_at,
   definition_hash, step_outputs, wake_at, deadline_at, deadline_over, polls, failed_polls, abort_requested, abort_actor,
   abort_reason, abort_at, pivot_opened, compensation, needs_person, stuck_step, stuck_op, stuck_reason, trace,
-  lease_owner, lease_until, lease_epoch, lease_lost`;
+  lease_owner, lease_until, lease_epoch, lease_lost, setbacks, runs_alone`;
 
 const logColumns: Sql = sql`
   id, saga_id, step_index, step_name, action, status, request_payload, response_payload, error_message, started_at,

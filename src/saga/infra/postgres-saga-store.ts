@@ -1,74 +1,30 @@
 import { backoffMs } from '../../kernel/backoff.ts';
 import { sleep } from '../../kernel/clock.ts';
-import { messageOf } from '../../kernel/errors.ts';
-import type { Lease } from '../../kernel/lease.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import { codeOf, messageOf } from '../../kernel/errors.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { troubleOf } from '../../platform/postgres/sqlstate.ts';
-import { claim, reap, renew, type Worker } from '../../platform/postgres/work.ts';
-import { codeOf } from '../../kernel/errors.ts';
-import type { Workflow } from '../domain/workflow.ts';
-import { fromStored } from '../domain/workflow-hash.ts';
-import type { HeldSaga, SagaSettle, SagaStore, SettleResult } from '../usecase/ports.ts';
-import type { DatabaseClock } from './database-clock.ts';
-import {
-  abortOf,
-  isActive,
-  logColumns,
-  logOrder,
-  sagaColumns,
-  sagas,
-  stateOf,
-  type AbortRow,
-  type LogRow,
-  type SagaRow,
-} from './saga-rows.ts';
+import { reap, renew } from '../../platform/postgres/work.ts';
+import { ALONE_FROM } from '../domain/setbacks.ts';
+import type { SagaSettle, SagaStore, SettleResult } from '../usecase/ports.ts';
+import { createSagaClaims, giveBack, type SagaClaimDeps } from './claim-sagas.ts';
+import { abortOf, isActive, sagas, type AbortRow } from './saga-rows.ts';
 import { isDeadlineNews, settleSagas, type AddEvents } from './settle-sagas.ts';
 
-export type SagaStoreDeps = Readonly<{
-  db: Database;
-  worker: Worker;
-  time: DatabaseClock;
-  /** Null where nobody listens to events. */
-  addEvents: AddEvents | null;
-}>;
+export type SagaStoreDeps = SagaClaimDeps &
+  Readonly<{
+    /** Null where nobody listens to events. */
+    addEvents: AddEvents | null;
+  }>;
 
 const reapBatch = 500;
 const settleWithinMs = 10_000;
 const settleBackoff = { initialMs: 20, maxMs: 1000, jitter: 0.2 };
-/** A saga that cannot be read here is left to others for so long. */
-const unreadablePauseMs = 30_000;
 
 export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
   const { db, worker, time } = deps;
-  const definitions = createDefinitions(db);
   return {
-    async claim(limit, leaseMs) {
-      const { lease, rows } = await claim<SagaRow & { now_ms: number }>(worker, sagas, {
-        where: sql`t.wake_at <= now()`,
-        orderBy: sql`t.wake_at, t.id`,
-        limit,
-        leaseMs,
-        set: sql`wake_at = NULL`,
-        returning: sql`${sagaColumns}, date_part('epoch', clock_timestamp()) * 1000 AS now_ms`,
-      });
-      const [first] = rows;
-      if (first === undefined) return [];
-      time.note(first.now_ms);
-      const [logs, workflows] = await Promise.all([
-        readLogs(db, rows),
-        definitions.read(new Set(rows.map((row) => row.definition_hash))),
-      ]);
-      const unreadable = rows.filter((row) => !workflows.has(row.definition_hash));
-      if (unreadable.length > 0) await giveBack(db, unreadable, lease.epoch);
-      return rows.flatMap((row) => {
-        const workflow = workflows.get(row.definition_hash);
-        return workflow === undefined
-          ? []
-          : [heldSaga(row, { workflow, lease, log: logs.get(row.id) ?? [] })];
-      });
-    },
+    claim: createSagaClaims(deps),
 
     settle: (settles) => settleAll(deps, settles),
 
@@ -78,93 +34,37 @@ export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
         epochs: held.map(({ lease }) => lease.epoch),
         leaseMs,
       });
-      return { ids: renewed.keys, endsAtMs: renewed.endsAtMs };
+      return { ids: renewed.keys, locked: renewed.locked, endsAtMs: renewed.endsAtMs };
     },
 
     async reap() {
       const rows = await reap<{ id: string }>(db, sagas, {
         where: sql`t.lease_owner IS NOT NULL`,
         limit: reapBatch,
-        set: sql`wake_at = CASE WHEN ${isActive} AND NOT t.needs_person THEN clock_timestamp() END`,
+        set: sql`
+          wake_at = CASE WHEN ${isActive} AND NOT t.needs_person THEN clock_timestamp() END,
+          setbacks = t.setbacks + 1, runs_alone = t.runs_alone OR t.setbacks + 1 >= ${ALONE_FROM}`,
         returning: sql`t.id`,
       });
       return rows.length;
     },
 
+    setBack: (saga, pauseMs) => giveBack(db, saga.lease, [{ id: saga.id, pauseMs, isSetback: true }]),
+
+    async hasAlone() {
+      const [row] = await db.query<{ has_alone: boolean }>(sql`
+        SELECT EXISTS (SELECT 1 FROM saga.saga_states WHERE runs_alone AND wake_at <= now()) AS has_alone`);
+      return row?.has_alone === true;
+    },
+
+    /** What is long due and still there is somebody's this moment; a claim looks at it again soon enough. */
     async nextDueInMs() {
       const [row] = await db.query<{ due_in_ms: number | null; now_ms: number }>(sql`
         SELECT date_part('epoch', min(wake_at) - clock_timestamp()) * 1000 AS due_in_ms,
                date_part('epoch', clock_timestamp()) * 1000 AS now_ms
-        FROM saga.saga_states WHERE wake_at IS NOT NULL`);
+        FROM saga.saga_states WHERE wake_at > now() - interval '2 seconds' AND NOT runs_alone`);
       if (row !== undefined) time.note(row.now_ms);
       return row?.due_in_ms ?? null;
-    },
-  };
-}
-
-function heldSaga(
-  row: SagaRow,
-  { workflow, lease, log }: Readonly<{ workflow: Workflow; lease: Lease; log: readonly LogRow[] }>,
-): HeldSaga {
-  return {
-    id: row.id,
-    workflow,
-    payload: row.payload,
-    startedAt: row.created_at.getTime(),
-    trace: row.trace,
-    state: stateOf(row, log),
-    wasLost: row.lease_lost,
-    lease,
-  };
-}
-
-async function readLogs(
-  db: Database,
-  rows: readonly SagaRow[],
-): Promise<ReadonlyMap<string, readonly LogRow[]>> {
-  const begun = rows.filter(({ status }) => status !== 'STARTED').map(({ id }) => id);
-  if (begun.length === 0) return new Map();
-  const logs = await db.query<LogRow>(sql`
-    SELECT ${logColumns}
-    FROM ${rowsOf(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
-    JOIN saga.saga_step_logs l ON l.saga_id = begun.id
-    ORDER BY ${logOrder}`);
-  return Map.groupBy(logs, (row) => row.saga_id);
-}
-
-/** Null for what a later version has written: its sagas are for those who understand it. */
-function readDefinition(definition: unknown): Workflow | null {
-  try {
-    return fromStored(definition);
-  } catch {
-    return null;
-  }
-}
-
-/** Lets go what was claimed and cannot be driven here. */
-async function giveBack(db: Database, rows: readonly SagaRow[], epoch: bigint): Promise<void> {
-  await db.query(sql`
-    UPDATE saga.saga_states t
-    SET lease_owner = NULL, lease_until = NULL,
-        wake_at = clock_timestamp() + ${unreadablePauseMs} * interval '1 millisecond'
-    WHERE t.id = ANY(${rows.map(({ id }) => id)}::uuid[]) AND t.lease_epoch = ${epoch}`);
-}
-
-/** Definitions never change, so each is read once. */
-function createDefinitions(db: Database) {
-  const known = new Map<string, Workflow>();
-  return {
-    async read(hashes: ReadonlySet<string>): Promise<ReadonlyMap<string, Workflow>> {
-      const missing = [...hashes].filter((hash) => !known.has(hash));
-      if (missing.length > 0) {
-        const rows = await db.query<{ hash: string; definition: unknown }>(sql`
-          SELECT hash, definition FROM saga.workflow_definitions WHERE hash = ANY(${missing}::text[])`);
-        for (const { hash, definition } of rows) {
-          const workflow = readDefinition(definition);
-          if (workflow !== null) known.set(hash, workflow);
-        }
-      }
-      return known;
     },
   };
 }
@@ -191,6 +91,16 @@ async function settleAll(
   return settles.map((one) => resultOf(one) ?? { outcome: 'stale' });
 }
 
+/**
+ * The database will not have it, or it could not even be put into words; it was certainly not written, and trying
+ * again is of no use.
+ */
+function isRefused(error: unknown): boolean {
+  const trouble = troubleOf(error);
+  const wasAnswered = /^[0-9A-Z]{5}$/.test(codeOf(error) ?? '');
+  return trouble === 'data' || (trouble === 'other' && (wasAnswered || error instanceof RangeError));
+}
+
 /** A batch that fails on its data is halved down to the culprit; nothing of it was written. */
 async function settleBatch(
   deps: SagaStoreDeps,
@@ -201,7 +111,7 @@ async function settleBatch(
   try {
     settled = await settleWithTries(deps, settles);
   } catch (error) {
-    if (troubleOf(error) !== 'data') throw error;
+    if (!isRefused(error)) throw error;
     const [only] = settles;
     if (settles.length === 1 && only !== undefined)
       return void results.set(only.saga.id, { outcome: 'unstorable', reason: messageOf(error) });

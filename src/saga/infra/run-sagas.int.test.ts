@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { eventually } from '../../../tests/support/eventually.ts';
 import {
   done,
   openSagaScene,
@@ -9,6 +10,7 @@ import {
   type SagaScene,
 } from '../../../tests/support/saga-engine.ts';
 import { sql } from '../../platform/postgres/sql.ts';
+import type { Answer } from '../domain/judge-answer.ts';
 import type { Workflow } from '../domain/workflow.ts';
 
 let at: SagaScene;
@@ -187,3 +189,61 @@ test('hundreds of sagas go on at once in two engines, and each step is called on
     0,
   );
 });
+
+test('a process that stops lets the running call end, stores its answer, and calls nothing more', async () => {
+  const called = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slots = { most: 1, mostTo: () => 1, mostWaiting: 10 };
+  const stopped = at.newEngine(
+    async () => {
+      called.resolve();
+      await goOn.promise;
+      return done();
+    },
+    { slots },
+  );
+  const [first, waiting] = [await at.start(threeSteps()), await at.start(threeSteps())];
+  await stopped.start();
+  await called.promise;
+  await at.until(waiting, ({ lease_owner }) => lease_owner !== null);
+  const stop = stopped.stop(AbortSignal.timeout(20_000));
+  goOn.resolve();
+  await stop;
+  assert.deepEqual(at.calls, ['reserve']);
+  assert.deepEqual(await logOf(first), ['EXECUTE reserve 1 SUCCESS done']);
+  assert.deepEqual(await logOf(waiting), []);
+
+  const next = at.newEngine();
+  await next.start();
+  for (const id of [first, waiting]) await at.ends(id, 'COMPLETED');
+  await next.stop(AbortSignal.timeout(500));
+  assert.equal(at.calls.length, 6);
+});
+
+test('sagas behind a service that hangs keep no other from going on, and come back ever more rarely', async (t) => {
+  const hung = Promise.withResolvers<Answer>();
+  const engine = at.newEngine(async ({ call }) => (call.service === 'hung' ? hung.promise : done()), {
+    services: ['shop', 'hung'],
+    slots: { most: 20, mostTo: () => 10, mostWaiting: 20 },
+  });
+  const hanging = workflowOf([stepOf('reserve', { service: 'hung' })]);
+  for (let begun = 0; begun < 300; begun += 1) await at.start(hanging);
+  await engine.start();
+  t.after(async () => {
+    hung.resolve(refused());
+    await engine.stop(AbortSignal.timeout(5000));
+  });
+  await at.until(await at.start(threeSteps()), ({ status }) => status === 'COMPLETED');
+  // Ten calls, and a few that wait for their slots: the others are away, and stay longer than at first.
+  await eventually(() => assert.ok(engine.held() <= 15, `${engine.held()} are held`), { withinMs: 40_000 });
+  await eventually(async () => assert.ok((await leastPauseMs()) > 2000), { withinMs: 40_000 });
+  for (let begun = 0; begun < 10; begun += 1) await at.ends(await at.start(threeSteps()), 'COMPLETED');
+});
+
+/** How long those that were sent away stay away, at least. */
+async function leastPauseMs(): Promise<number> {
+  const [row] = await at.db.query<{ least: number | null }>(sql`
+    SELECT min(date_part('epoch', wake_at - updated_at)) * 1000 AS least
+    FROM saga.saga_states WHERE wake_at > now()`);
+  return row?.least ?? 0;
+}

@@ -45,6 +45,8 @@ export type SagaRow = Readonly<{
   stuck_reason: string | null;
   trace: string | null;
   lease_lost: boolean;
+  setbacks: number;
+  runs_alone: boolean;
 }> &
   AbortRow;
 
@@ -55,10 +57,14 @@ export type AbortRow = Readonly<{
   abort_at: Date | null;
 }>;
 
-export const sagaColumns: Sql = sql`
-  t.id, t.workflow_name, t.definition_hash, t.current_step, t.status, t.payload, t.error_message, t.step_outputs,
-  t.created_at, t.wake_at, t.deadline_at, t.deadline_over, t.polls, t.failed_polls, t.pivot_opened, t.compensation,
-  t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.lease_lost, t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at`;
+/** All but its payload and what its steps have answered, which may be large. */
+export const sagaHeads: Sql = sql`
+  t.id, t.workflow_name, t.definition_hash, t.current_step, t.status, t.error_message, t.created_at, t.wake_at,
+  t.deadline_at, t.deadline_over, t.polls, t.failed_polls, t.pivot_opened, t.compensation, t.stuck_step, t.stuck_op,
+  t.stuck_reason, t.trace, t.lease_lost, t.setbacks, t.runs_alone, t.abort_requested, t.abort_actor, t.abort_reason,
+  t.abort_at`;
+
+export const sagaColumns: Sql = sql`${sagaHeads}, t.payload, t.step_outputs`;
 
 export type LogRow = Readonly<{
   saga_id: string;
@@ -76,9 +82,12 @@ export type LogRow = Readonly<{
   started_at: Date;
 }>;
 
-export const logColumns: Sql = sql`
-  l.saga_id, l.step_index, l.action, l.attempt, l.status, l.answer, l.is_unsent, l.is_last, l.response_payload,
-  l.error_message, l.actor, l.reason, l.started_at`;
+/** All but the answers, which may be large. */
+export const logHeads: Sql = sql`
+  l.saga_id, l.step_index, l.action, l.attempt, l.status, l.answer, l.is_unsent, l.is_last, l.error_message, l.actor,
+  l.reason, l.started_at`;
+
+export const logColumns: Sql = sql`${logHeads}, l.response_payload`;
 
 /**
  * The order of the starts, by what a saga does: actions step by step, then undos step by step back. The times do not

@@ -37,6 +37,7 @@ async function readFolder(from = directory): Promise<readonly BadFile[]> {
     directory: from,
     workflows: createPostgresWorkflows(database.db),
     read: (text) => readWorkflow(text, services),
+    check: async () => [],
     maxBytes: MAX_WORKFLOW_BYTES,
     log: createLogger({
       service: 'test',
@@ -142,9 +143,11 @@ test('several processes that start at once register the same', async () => {
 
 test('readiness is degraded by a bad file, and by a workflow whose service is not configured', async () => {
   const check = (badFiles: readonly BadFile[], known = ['shop']) =>
-    workflowsCheck(database.db, { badFiles: () => badFiles, services: known }).check(
-      AbortSignal.timeout(1000),
-    );
+    workflowsCheck(database.db, {
+      badFiles: () => badFiles,
+      services: known,
+      methodTroubles: () => [],
+    }).check(AbortSignal.timeout(1000));
   await write('a.yaml', yaml('order'));
   assert.deepEqual(await check(await readFolder()), { status: 'healthy' });
   assert.deepEqual(await check([], []), {

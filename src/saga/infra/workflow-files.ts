@@ -19,6 +19,8 @@ export type WorkflowFilesDeps = Readonly<{
   workflows: Pick<WorkflowStore, 'register'>;
   /** What the text of a file says. */
   read: (text: string) => ParsedWorkflow;
+  /** What else is known to be wrong with it, without asking anybody who may be away. */
+  check: (workflow: Workflow) => Promise<readonly Flaw[]>;
   /** More than a file may have. */
   maxBytes: number;
   log: Logger;
@@ -71,7 +73,7 @@ async function listFiles(directory: string): Promise<readonly Listed[]> {
 
 /** Why the file is bad, or null. */
 async function registerFile(
-  { directory, workflows, read, maxBytes }: WorkflowFilesDeps,
+  { directory, workflows, read, check, maxBytes }: WorkflowFilesDeps,
   file: string,
   owners: Map<string, string>,
 ): Promise<string | null> {
@@ -80,6 +82,8 @@ async function registerFile(
   const parsed = read(text.text);
   if (!parsed.ok) return parsed.flaws.map(describeFlaw).join('; ');
   const { workflow } = parsed;
+  const flaws = await check(workflow);
+  if (flaws.length > 0) return flaws.map(describeFlaw).join('; ');
   const owner = owners.get(workflow.name);
   if (owner !== undefined) return `the workflow ${workflow.name} is in ${owner} already`;
   owners.set(workflow.name, file);

@@ -17,6 +17,12 @@ export type HeldSaga = Readonly<{
   state: SagaState;
   /** Whoever had it before was not heard of any more. */
   wasLost: boolean;
+  /** How many rounds in a row came to nothing: see setbacks.ts. */
+  setbacks: number;
+  /** Nothing else may run beside it. */
+  runsAlone: boolean;
+  /** About as many as it takes here: its payload, and what its steps have answered. */
+  bytes: number;
   lease: Lease;
 }>;
 
@@ -34,6 +40,9 @@ export type SagaSettle = Readonly<{
   events: readonly Published[];
   /** A call follows; otherwise the saga is let go. */
   keepsLease: boolean;
+  /** As of the saga; none, and false, where an answer or a person has moved it. */
+  setbacks?: number;
+  runsAlone?: boolean;
 }>;
 
 export type SettleResult =
@@ -45,17 +54,30 @@ export type SettleResult =
   /** The database refuses what was to be written. */
   | Readonly<{ outcome: 'unstorable'; reason: string }>;
 
+export type ClaimOptions = Readonly<{
+  limit: number;
+  /** Of those that are due only as many as have this size together are taken, and always one. */
+  bytes: number;
+  leaseMs: number;
+  /** Those that are to run alone have a lane of their own. */
+  lane: 'together' | 'alone';
+}>;
+
 export type SagaStore = Readonly<{
-  claim(limit: number, leaseMs: number): Promise<readonly HeldSaga[]>;
+  claim(options: ClaimOptions): Promise<readonly HeldSaga[]>;
   /** Results in the order of the settles. Rejects where nobody knows whether they were written. */
   settle(settles: readonly SagaSettle[]): Promise<readonly SettleResult[]>;
-  /** Prolongs leases; the sagas that are still held come back. */
+  /** Lets go a saga that could not be dealt with here, as a setback; it is due again after the pause. */
+  setBack(saga: Pick<HeldSaga, 'id' | 'lease'>, pauseMs: number): Promise<void>;
+  /** Prolongs leases. `locked`: still ours, but somebody has the row, and the lease is as it was; all others are lost. */
   renew(
     sagas: readonly Pick<HeldSaga, 'id' | 'lease'>[],
     leaseMs: number,
-  ): Promise<Readonly<{ ids: readonly string[]; endsAtMs: number }>>;
+  ): Promise<Readonly<{ ids: readonly string[]; locked: readonly string[]; endsAtMs: number }>>;
   /** Lets the sagas of lost workers be claimed; how many. */
   reap(): Promise<number>;
+  /** Whether a saga is due that is to run alone. */
+  hasAlone(): Promise<boolean>;
   /** In how many milliseconds the next saga is due; null where none waits for a time. */
   nextDueInMs(): Promise<number | null>;
 }>;

@@ -1,14 +1,23 @@
 import { AppError } from '../../kernel/errors.ts';
 import { parseMethod } from '../domain/method.ts';
 import type { ParsedWorkflow } from '../domain/parse-workflow.ts';
+import { didYouMean } from '../domain/read-fields.ts';
 import type { Flaw, Step, Workflow } from '../domain/workflow.ts';
 import { throwNotFound } from './find-saga.ts';
 import type { RegisteredWorkflow, WorkflowStore } from './workflow-ports.ts';
 
+/** By their names; a step calls what is asked once and answered once. */
+export type MethodKinds = ReadonlyMap<string, 'unary' | 'stream'>;
+
+/** What can be called there: `any` where a service has no list of it, or why nobody can tell now. */
+export type CallableMethods = 'any' | MethodKinds | Readonly<{ unknown: string }>;
+
+/** Never rejects. */
+export type AskMethods = (service: string) => Promise<CallableMethods>;
+
 export type RegisterDeps = Readonly<{
   workflows: WorkflowStore;
-  /** What a service says can be called; null where it does not say, or is away. Never rejects. */
-  methodsOf: (service: string) => Promise<ReadonlySet<string> | null>;
+  askMethods: AskMethods;
   onRegistered: (registered: Readonly<{ name: string; hash: string; actor: string }>) => void;
 }>;
 
@@ -20,8 +29,8 @@ export async function registerWorkflow(
 ): Promise<RegisteredWorkflow> {
   if (!parsed.ok) throw invalidWorkflow(parsed.flaws);
   const { workflow } = parsed;
-  const unknown = await findUnknownMethods(deps, workflow);
-  if (unknown.length > 0) throw invalidWorkflow(unknown);
+  const { flaws } = await checkMethods(deps.askMethods, workflow);
+  if (flaws.length > 0) throw invalidWorkflow(flaws);
   const hash = await deps.workflows.register(workflow, { isFromFile: false });
   deps.onRegistered({ name: workflow.name, hash, actor });
   return { hash, workflow };
@@ -34,19 +43,27 @@ export async function getWorkflow(
   return (await workflows.find(name)) ?? throwNotFound(`workflow not found: workflow_name=${name}`);
 }
 
-/** Each service is asked once, all at the same time; HTTP has no list of what it can do. */
-async function findUnknownMethods(
-  { methodsOf }: Pick<RegisterDeps, 'methodsOf'>,
-  { steps }: Workflow,
-): Promise<readonly Flaw[]> {
+export type CheckedMethods = Readonly<{
+  flaws: readonly Flaw[];
+  /** Those that could not be asked, and why. */
+  unchecked: readonly Readonly<{ service: string; reason: string }>[];
+}>;
+
+/** Whether there is what the steps call. Each service is asked once, all at the same time. */
+export async function checkMethods(askMethods: AskMethods, { steps }: Workflow): Promise<CheckedMethods> {
+  // HTTP has no list of what it can do.
   const asked = [...new Set(steps.filter(isGrpc).map(({ service }) => service))];
   const known = new Map(
-    await Promise.all(asked.map(async (service) => [service, await methodsOf(service)] as const)),
+    await Promise.all(asked.map(async (service) => [service, await askMethods(service)] as const)),
   );
-  return steps.flatMap((step) => {
-    const methods = known.get(step.service) ?? null;
-    return methods === null ? [] : unknownMethodsOf(step, methods);
+  const flaws = steps.flatMap((step) => {
+    const methods = known.get(step.service);
+    return methods instanceof Map ? flawsOfMethods(step, methods) : [];
   });
+  const unchecked = [...known].flatMap(([service, methods]) =>
+    typeof methods === 'object' && 'unknown' in methods ? [{ service, reason: methods.unknown }] : [],
+  );
+  return { flaws, unchecked };
 }
 
 function isGrpc({ method }: Step): boolean {
@@ -54,18 +71,20 @@ function isGrpc({ method }: Step): boolean {
   return parsed.ok && parsed.method.type === 'grpc';
 }
 
-function unknownMethodsOf(step: Step, methods: ReadonlySet<string>): readonly Flaw[] {
+function flawsOfMethods(step: Step, methods: MethodKinds): readonly Flaw[] {
   const called = [
     ['method', step.method],
     ...(step.undo.kind === 'call' ? [['compensate', step.undo.method] as const] : []),
   ] as const;
-  return called
-    .filter(([, method]) => !methods.has(method))
-    .map(([field, method]) => ({
-      step: step.name,
-      field,
-      message: `the service ${step.service} has no method ${method}`,
-    }));
+  return called.flatMap(([field, method]) => {
+    const kind = methods.get(method);
+    if (kind === 'unary') return [];
+    const message =
+      kind === 'stream'
+        ? `the method ${method} of the service ${step.service} is a stream, and a step has one answer`
+        : `the service ${step.service} has no method ${method}${didYouMean(method, methods.keys())}`;
+    return [{ step: step.name, field, message }];
+  });
 }
 
 const flawsInMessage = 3;

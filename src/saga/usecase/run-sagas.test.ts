@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sleep, systemClock } from '../../kernel/clock.ts';
 import { newSaga } from '../domain/saga-state.ts';
-import type { Workflow } from '../domain/workflow.ts';
+import type { Step, Workflow } from '../domain/workflow.ts';
 import { createCallSlots } from './call-slots.ts';
 import type { HeldSaga, SettleResult } from './ports.ts';
 import { createSagaEngine } from './run-sagas.ts';
@@ -36,6 +36,9 @@ function claimedAs(epoch: bigint): HeldSaga {
     trace: null,
     state: newSaga(0, null),
     wasLost: false,
+    setbacks: 0,
+    runsAlone: false,
+    bytes: 0,
     lease: { owner: 'me', epoch, endsAtMs: Number.POSITIVE_INFINITY },
   };
 }
@@ -56,13 +59,16 @@ test('a saga that was let go and claimed anew is not lost with the renewal of it
         claim: async () => due.splice(0, 1),
         settle: async () => [],
         async renew(held) {
-          if (hasRenewed) return { ids: held.map(({ id }) => id), endsAtMs: Number.POSITIVE_INFINITY };
+          const endsAtMs = Number.POSITIVE_INFINITY;
+          if (hasRenewed) return { ids: held.map(({ id }) => id), locked: [], endsAtMs };
           hasRenewed = true;
           renewing.resolve();
           await renewed.promise;
-          return { ids: [], endsAtMs: Number.POSITIVE_INFINITY };
+          return { ids: [], locked: [], endsAtMs };
         },
+        setBack: async () => {},
         reap: async () => 0,
+        hasAlone: async () => false,
         nextDueInMs: async () => 1,
       },
       queue: createSettleQueue({
@@ -99,4 +105,64 @@ test('a saga that was let go and claimed anew is not lost with the renewal of it
   await sleep(0);
   settled.resolve();
   assert.equal(await Promise.race([calledAgain.promise, sleep(5000)]), 2n);
+});
+
+test('sagas that grow beyond the room that there is go on one after the other, and all to their ends', async (t) => {
+  const steps = ['a', 'b', 'c', 'd'].map((name) => ({ ...(workflow.steps[0] as Step), name }));
+  const large: Workflow = { ...workflow, steps };
+  const due: HeldSaga[] = Array.from({ length: 100 }, (_, i) => ({
+    ...claimedAs(1n),
+    id: `saga ${i}`,
+    workflow: large,
+  }));
+  const allEnded = Promise.withResolvers<void>();
+  let [ended, mostBytes, epoch] = [0, 0, 1n];
+  const engine = createSagaEngine(
+    {
+      store: {
+        async claim({ limit, bytes }) {
+          epoch += 1n;
+          let [count, sum] = [0, 0];
+          while (count < Math.min(limit, due.length) && (sum += due[count]?.bytes ?? 0) <= bytes) count += 1;
+          return due
+            .splice(0, Math.max(1, count))
+            .map((saga) => ({ ...saga, lease: { ...saga.lease, epoch } }));
+        },
+        settle: async () => [],
+        setBack: async () => {},
+        renew: async (held) => ({
+          ids: held.map(({ id }) => id),
+          locked: [],
+          endsAtMs: Number.POSITIVE_INFINITY,
+        }),
+        reap: async () => 0,
+        hasAlone: async () => false,
+        nextDueInMs: async () => 1,
+      },
+      queue: createSettleQueue({
+        settle: async (settles) => settles.map((): SettleResult => ({ outcome: 'settled' })),
+      }),
+      slots: createCallSlots({ most: 20, mostTo: () => 20, mostWaiting: 200 }),
+      async send() {
+        mostBytes = Math.max(mostBytes, engine.heldBytes());
+        return { class: 'done', output: 'x'.repeat(250_000) };
+      },
+      clock: systemClock,
+      serviceOf: () => ({ isIdempotent: true }),
+      now: () => 0,
+      random: () => 0.5,
+      onSettled(saga, { state, keepsLease }) {
+        if (state.status === 'COMPLETED') ended += 1;
+        else if (!keepsLease) due.push({ ...saga, state });
+        if (ended === 100) allEnded.resolve();
+      },
+      waitForWork: (ms, signal) => sleep(ms, signal),
+      onError: (_what, error) => allEnded.reject(error),
+    },
+    { mostHeld: 200, leaseMs: 15_000, pollMs: 1 },
+  );
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(1000)));
+  await allEnded.promise;
+  assert.ok(mostBytes > 10_000_000 && mostBytes < 25_000_000, `${mostBytes} bytes at most`);
 });

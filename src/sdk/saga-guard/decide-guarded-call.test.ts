@@ -18,6 +18,7 @@ function rowOf(more: Partial<GuardRow>): GuardRow {
     phase: 'done',
     isUndoRequested: false,
     isLeaseOver: false,
+    isDeferred: false,
     run: 1,
     digest: 'a',
     answer: null,

@@ -9,7 +9,8 @@
  * undone and void are final: no action comes after its undo. A long action holds `working` under a lease that its
  * process renews. When that process dies the lease runs out, and then a repetition of the action takes it over, or
  * an undo sets void at once. Both are safe because the lost process can no longer complete: its effect commits in
- * one transaction with `UPDATE … WHERE phase = 'working' AND run = <its run> AND NOT undo_requested`.
+ * one transaction with `UPDATE … WHERE phase = 'working' AND run = <its run> AND NOT undo_requested`. A deferred action
+ * is `working` without anybody who holds it, until somebody completes it in the same way.
  */
 export const phases = ['working', 'done', 'refused', 'undone', 'void'] as const;
 export type Phase = (typeof phases)[number];
@@ -22,6 +23,8 @@ export type GuardRow = Readonly<{
   isUndoRequested: boolean;
   /** Only a working row has a lease. */
   isLeaseOver: boolean;
+  /** Somebody else ends it, at any time: its lease has no end, and nobody holds it. */
+  isDeferred: boolean;
   /** Grows with every process that takes a long action over. */
   run: number;
   digest: string | null;
@@ -88,7 +91,8 @@ export function decideUndo({ isLate, isForgotten }: Moment, row: GuardRow | null
     case 'working':
       if (row.isUndoRequested && !row.isLeaseOver) return { do: 'wait' };
       if (isLate) return { do: 'too_late' };
-      return { do: row.isLeaseOver ? 'make_void' : 'request_undo' };
+      // Where no process works at it, there is nobody to be waited for.
+      return { do: row.isLeaseOver || row.isDeferred ? 'make_void' : 'request_undo' };
     case 'refused':
     case 'void':
       return { do: 'nothing_to_undo' };

@@ -11,7 +11,9 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
  * For `app.post(path, expressHandler(guarded))`, and as it is for node:http. It always answers by itself: an error
- * handler that turns a fault into a 4xx would tell the saga that nothing has happened, and that nothing will.
+ * handler that turns a fault into a 4xx would tell the saga that nothing has happened, and that nothing will. It reads
+ * the body by itself too, so it is best mounted before `express.json()`, which refuses `null`, the body of a saga
+ * without a payload, and what is larger than 100 kB.
  */
 export function expressHandler(guarded: Guarded): (request: Request, response: ServerResponse) => void {
   return (request, response) => {
@@ -55,5 +57,7 @@ async function readText(request: Request): Promise<string | null> {
 }
 
 function send(response: ServerResponse, reply: GuardReply): void {
+  // Somebody before us has answered meanwhile, such as a timeout: the saga asks again, and gets what is stored.
+  if (response.headersSent) return;
   response.writeHead(reply.status, headersOf(reply)).end(reply.body ?? undefined);
 }

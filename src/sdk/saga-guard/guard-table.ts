@@ -55,6 +55,7 @@ export async function insertRow(ask: Ask, table: Sql, key: StepKey, row: NewRow)
 }
 
 function leaseEnd(leaseMs: number | null): Sql {
+  if (leaseMs === Number.POSITIVE_INFINITY) return sql`'infinity'::timestamptz`;
   return sql`clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'`;
 }
 
@@ -67,7 +68,8 @@ export async function selectRow(
 ): Promise<GuardRow | null> {
   const [row] = await ask(sql`
     SELECT phase, undo_requested::text, run::text, request_digest, answer_status::text, answer,
-           coalesce(lease_until <= clock_timestamp(), false)::text AS is_lease_over
+           coalesce(lease_until <= clock_timestamp(), false)::text AS is_lease_over,
+           coalesce(lease_until = 'infinity', false)::text AS is_deferred
     FROM ${table}
     WHERE saga_id = ${key.sagaId} AND step = ${key.step}
     ${lock === 'locked' ? sql`FOR UPDATE` : sql``}`);
@@ -77,6 +79,7 @@ export async function selectRow(
     phase: row['phase'] as Phase,
     isUndoRequested: row['undo_requested'] === 'true',
     isLeaseOver: row['is_lease_over'] === 'true',
+    isDeferred: row['is_deferred'] === 'true',
     run: Number(row['run']),
     digest: row['request_digest'] ?? null,
     answer: status === null ? null : { status: Number(status), body: row['answer'] ?? null },

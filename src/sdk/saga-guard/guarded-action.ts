@@ -3,7 +3,7 @@ import type { Sql } from '../../platform/postgres/sql.ts';
 import { decideAction, type ActionDecision } from './decide-guarded-call.ts';
 import { readGuardedCall, type GuardedCall, type GuardRequest, type SagaCall } from './guard-call.ts';
 import { replyOf, replyWith, type GuardReply } from './guard-reply.ts';
-import { insertRow, selectRow, settleRow, storeAnswer, takeOver } from './guard-table.ts';
+import { insertRow, selectRow, settleRow, storeAnswer, takeOver, type StepKey } from './guard-table.ts';
 import { inGuardTransaction, type Ending, type GuardTransaction } from './guard-transaction.ts';
 import { runHandler } from './run-handler.ts';
 
@@ -44,14 +44,14 @@ export function guardAction(deps: GuardDeps, handler: ActionHandler): Guarded {
 export async function act(
   { table }: GuardDeps,
   tx: GuardTransaction,
-  call: GuardedCall,
+  step: StepKey,
   handler: () => unknown,
 ): Promise<GuardReply> {
   const { outcome, answer } = await runHandler(tx, handler);
   const isStored =
     outcome === 'done'
-      ? await storeAnswer(tx.ask, table, call, answer)
-      : await settleRow(tx.ask, table, call, { from: 'done', to: 'refused', answer });
+      ? await storeAnswer(tx.ask, table, step, answer)
+      : await settleRow(tx.ask, table, step, { from: 'done', to: 'refused', answer });
   if (!isStored) throw new Error('the handler has changed the row of the saga guard');
   return replyWith(answer);
 }
@@ -61,7 +61,10 @@ export type Begun =
   | Readonly<{ do: 'begin'; run: number }>
   | Readonly<{ do: 'again' }>;
 
-/** Makes the row this call's own, or finds out what else is to be said. `leaseMs` is that of a long action. */
+/**
+ * Makes the row this call's own, or finds out what else is to be said. `leaseMs` is that of a long action, without an
+ * end for one that nobody holds.
+ */
 export async function beginAction(
   { table, retentionMs }: GuardDeps,
   { ask, moment }: GuardTransaction,

@@ -1,7 +1,8 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { parseDuration } from '../../kernel/duration.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { cleanUpGuard } from './clean-up.ts';
+import { completeDeferredAction, guardDeferredAction, type CompletedAction } from './deferred-action.ts';
 import type { SagaCall } from './guard-call.ts';
 import { guardTable, sagaGuardMigration } from './guard-table.ts';
 import { inGuardTransaction } from './guard-transaction.ts';
@@ -27,6 +28,16 @@ export type SagaGuard = Readonly<{
   longAction<Body = unknown, Work = unknown, Answer = unknown>(
     action: LongAction<Body, Work, Answer>,
   ): Guarded;
+  /** Begins in this transaction and is answered 202 until `complete` ends it, in whatever process. */
+  deferredAction<Body = unknown>(begin: ActionHandler<Body>): Guarded;
+  /**
+   * Ends a deferred action: what the effect returns is the action's answer, and a refusal refuses it. `undone`: the
+   * saga no longer wants it, and the effect was not called; `unknown`: no such action was begun, or it is forgotten.
+   */
+  complete(
+    step: Readonly<{ sagaId: string; step: string }>,
+    effect: (tx: ClientBase) => unknown,
+  ): Promise<CompletedAction>;
   undo<Body = unknown, Answer = unknown>(handler: UndoHandler<Body, Answer>): Guarded;
   /** Creates the table where it is missing; with a pool of another role, if the service's own may not. */
   migrate(pool?: Pool): Promise<void>;
@@ -55,6 +66,8 @@ export function sagaGuard(options: SagaGuardOptions): SagaGuard {
   return {
     action: (handler) => guardAction(deps, handler as ActionHandler),
     longAction: (action) => guardLongAction(deps, runs, action as LongAction),
+    deferredAction: (begin) => guardDeferredAction(deps, begin as ActionHandler),
+    complete: (step, effect) => completeDeferredAction(deps, step, effect),
     undo: (handler) => guardUndo(deps, handler as UndoHandler),
     migrate: (by = pool) => migrate(by, schema),
     cleanUp: () => cleanUpGuard(pool, deps.table, retentionMs),

@@ -1,5 +1,7 @@
+DROP INDEX saga.idx_saga_states_unknown;
 DROP INDEX saga.idx_saga_states_needs_person;
 DROP INDEX saga.idx_saga_states_leased;
+DROP INDEX saga.idx_saga_states_wake_alone;
 DROP INDEX saga.idx_saga_states_wake;
 ALTER TABLE saga.saga_states
     DROP COLUMN definition_hash,
@@ -23,4 +25,6 @@ ALTER TABLE saga.saga_states
     DROP COLUMN lease_owner,
     DROP COLUMN lease_until,
     DROP COLUMN lease_epoch,
-    DROP COLUMN lease_lost;
+    DROP COLUMN lease_lost,
+    DROP COLUMN setbacks,
+    DROP COLUMN runs_alone;

@@ -28,15 +28,20 @@ ALTER TABLE saga.saga_states
     ADD COLUMN lease_until     TIMESTAMPTZ,
     ADD COLUMN lease_epoch     BIGINT      NOT NULL DEFAULT 0,
     ADD COLUMN lease_lost      BOOLEAN     NOT NULL DEFAULT false,
+    -- How often in a row its process was lost with it or could not deal with it; an answer ends the row.
+    ADD COLUMN setbacks        INT         NOT NULL DEFAULT 0,
+    -- It may take its process down, or has one attempt left after that: nothing else is to run beside it.
+    ADD COLUMN runs_alone      BOOLEAN     NOT NULL DEFAULT false,
     ADD CHECK ((polls IS NULL) = (failed_polls IS NULL)),
     ADD CHECK (needs_person = (stuck_step IS NOT NULL)),
     ADD CHECK (NOT needs_person OR status IN ('RUNNING', 'COMPENSATING'));
 
--- What was begun by the system before ours goes on only when a person has looked at it: it has no definition.
-UPDATE saga.saga_states SET wake_at = NULL WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING');
-
 -- Exactly the order of the claim.
 CREATE INDEX idx_saga_states_wake ON saga.saga_states (wake_at, id) WHERE wake_at IS NOT NULL;
+CREATE INDEX idx_saga_states_wake_alone ON saga.saga_states (wake_at, id) WHERE runs_alone AND wake_at IS NOT NULL;
 -- For whoever looks after lost workers; never more rows than are under way.
 CREATE INDEX idx_saga_states_leased ON saga.saga_states (id) WHERE lease_owner IS NOT NULL;
 CREATE INDEX idx_saga_states_needs_person ON saga.saga_states (created_at DESC, id) WHERE needs_person;
+-- What nobody here can run and nobody was asked about; none, as a rule.
+CREATE INDEX idx_saga_states_unknown ON saga.saga_states (id)
+    WHERE definition_hash IS NULL AND NOT needs_person AND status IN ('STARTED', 'RUNNING', 'COMPENSATING');

@@ -1,3 +1,5 @@
+DROP FUNCTION saga.ask_about_unknown();
+DROP FUNCTION saga.log_unknown(UUID, INT, TEXT, TEXT, TEXT);
 ALTER TABLE saga.saga_states RESET (fillfactor, autovacuum_vacuum_scale_factor, autovacuum_analyze_scale_factor);
 ALTER TABLE saga.saga_step_logs
     RESET (fillfactor, autovacuum_vacuum_scale_factor, autovacuum_vacuum_insert_scale_factor);

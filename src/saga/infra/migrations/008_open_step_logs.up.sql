@@ -16,6 +16,11 @@ FROM (SELECT id, row_number() OVER (PARTITION BY saga_id, step_index, action ORD
       FROM saga.saga_step_logs) AS numbered
 WHERE l.id = numbered.id AND numbered.attempt > 1;
 UPDATE saga.saga_step_logs SET completed_at = started_at WHERE completed_at IS NULL;
+-- Whether what has failed was refused, or may have happened all the same, the system before ours did not write down.
+-- It is in doubt, and not called again by itself.
+UPDATE saga.saga_step_logs
+SET answer = CASE status WHEN 'SUCCESS' THEN 'done' WHEN 'SKIPPED' THEN NULL ELSE 'unknown' END,
+    is_unsent = status = 'SKIPPED', is_last = status IN ('FAILED', 'TIMEOUT');
 
 ALTER TABLE saga.saga_step_logs
     ALTER COLUMN attempt DROP DEFAULT,
@@ -32,3 +37,93 @@ ALTER TABLE saga.saga_step_logs SET (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
 ALTER TABLE saga.saga_states SET (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
+-- A saga without a definition was begun by the system before ours. What it does is not known here, so a person is
+-- asked: it gets the rows in its log that make it wait at the step where it stands, and goes on by what this person
+-- says, with the workflow of its name that is current then. Gives the number of sagas that people were told of.
+CREATE FUNCTION saga.ask_about_unknown() RETURNS BIGINT LANGUAGE plpgsql
+  SET search_path = pg_catalog
+AS $$
+DECLARE
+    v_saga   RECORD;
+    v_step   INT;
+    v_op     TEXT;
+    v_reason TEXT;
+    v_asked  BIGINT := 0;
+BEGIN
+    FOR v_saga IN
+        SELECT t.id, t.workflow_name, t.status, t.current_step, t.error_message
+        FROM saga.saga_states t
+        WHERE t.definition_hash IS NULL AND NOT t.needs_person
+          AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
+        ORDER BY t.id
+        FOR UPDATE
+    LOOP
+        v_op := CASE v_saga.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END;
+        v_reason := 'it was begun without a definition: register the workflow ' || v_saga.workflow_name
+            || ' as it was then, look at what was done, and retry, resolve or skip this step';
+        SELECT min(s.step) INTO v_step
+        FROM generate_series(0, (SELECT count(*) FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id)) AS s (step)
+        WHERE NOT EXISTS (
+            SELECT 1 FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.step_index = s.step AND l.action = 'EXECUTE'
+              AND l.status IN ('SUCCESS', 'SKIPPED'));
+        UPDATE saga.saga_states SET current_step = v_step WHERE id = v_saga.id;
+
+        IF v_op = 'COMPENSATE' THEN
+            SELECT max(l.step_index) INTO v_step
+            FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown')
+              AND NOT EXISTS (
+                SELECT 1 FROM saga.saga_step_logs u
+                WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
+                  AND u.status IN ('SUCCESS', 'SKIPPED'));
+            v_step := COALESCE(v_step, v_saga.current_step);
+        END IF;
+        -- It may have been called when the system before ours was stopped: that wrote an attempt down at its end.
+        IF v_saga.status <> 'STARTED' AND NOT EXISTS (
+            SELECT 1 FROM saga.saga_step_logs l
+            WHERE l.saga_id = v_saga.id AND l.step_index = v_step AND l.action = 'EXECUTE'
+              AND l.answer IN ('done', 'unknown'))
+        THEN
+            PERFORM saga.log_unknown(v_saga.id, v_step, 'EXECUTE', 'unknown', 'worker lost');
+        END IF;
+        PERFORM saga.log_unknown(v_saga.id, v_step, v_op, 'unserved', v_reason);
+
+        UPDATE saga.saga_states
+        SET status = CASE v_op WHEN 'EXECUTE' THEN 'RUNNING' ELSE 'COMPENSATING' END,
+            compensation = CASE v_op WHEN 'EXECUTE' THEN 'none' ELSE 'stuck' END,
+            abort_requested = CASE v_op WHEN 'COMPENSATE' THEN 'compensate' END,
+            abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'the system before' END,
+            abort_reason = CASE v_op WHEN 'COMPENSATE' THEN left(COALESCE(v_saga.error_message, ''), 1000) END,
+            abort_at = CASE v_op WHEN 'COMPENSATE' THEN clock_timestamp() END,
+            step_outputs = COALESCE((
+                SELECT jsonb_object_agg(l.step_name, l.response_payload)
+                FROM saga.saga_step_logs l
+                WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.status = 'SUCCESS'), '{}'),
+            wake_at = NULL, needs_person = true, stuck_step = v_step, stuck_op = v_op, stuck_reason = v_reason
+        WHERE id = v_saga.id;
+        INSERT INTO platform.notify_events (slice, kind, subject, item_id, summary)
+        VALUES ('saga', CASE v_op WHEN 'EXECUTE' THEN 'stuck' ELSE 'compensation_stuck' END,
+                v_saga.workflow_name, v_saga.id::text, left(v_reason, 500));
+        v_asked := v_asked + 1;
+    END LOOP;
+    RETURN v_asked;
+END $$;
+
+-- A row that no call of ours belongs to. The name of its step is known only once the saga has a definition.
+CREATE FUNCTION saga.log_unknown(p_saga_id UUID, p_step INT, p_action TEXT, p_answer TEXT, p_error TEXT) RETURNS void
+LANGUAGE sql
+SET search_path = pg_catalog
+AS $$
+    INSERT INTO saga.saga_step_logs
+        (saga_id, step_index, step_name, action, attempt, status, answer, is_unsent, is_last, error_message,
+         started_at, completed_at)
+    SELECT p_saga_id, p_step, COALESCE(max(l.step_name), ''), p_action,
+           1 + COALESCE(max(l.attempt) FILTER (WHERE l.action = p_action), 0),
+           CASE p_answer WHEN 'unknown' THEN 'TIMEOUT' ELSE 'FAILED' END, p_answer, p_answer = 'unserved',
+           p_answer = 'unknown', p_error, clock_timestamp(), clock_timestamp()
+    FROM saga.saga_step_logs l WHERE l.saga_id = p_saga_id AND l.step_index = p_step
+$$;
+
+SELECT saga.ask_about_unknown();
