@@ -7,7 +7,7 @@ import type { SendCall } from '../src/saga/usecase/ports.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
 import { findRestate, installRestate, measureRestate } from './saga-restate.ts';
 import { createBenchEngine, threeSteps } from './saga-support.ts';
-import { openPostgres, printTable, timed, until, type Line } from './support.ts';
+import { openPostgres, printTable, timed, type Line } from './support.ts';
 
 /**
  * Sagas of three steps whose participants are in this process and do nothing; no events.
@@ -75,13 +75,12 @@ async function drain(send: SendCall, status: string): Promise<number> {
   const engine = createBenchEngine(db, atOnce, send);
   const seconds = await timed(async () => {
     await engine.start();
-    await until(async () => {
-      const [row] = await db.query<{ count: bigint }>(sql`
-        SELECT count(*) AS count FROM saga.saga_states WHERE status = ${status}`);
-      return row?.count === BigInt(count);
-    });
+    await engine.ended(count);
   });
   await engine.stop();
+  const [row] = await db.query<{ count: bigint }>(sql`
+    SELECT count(*) AS count FROM saga.saga_states WHERE status = ${status}`);
+  if (row?.count !== BigInt(count)) throw new Error(`${row?.count} of ${count} sagas are ${status}`);
   return count / seconds;
 }
 
@@ -113,7 +112,7 @@ async function writeStep(ids: readonly string[], at: number): Promise<void> {
     WITH moved AS (
       UPDATE saga.saga_states s SET current_step = ${at}, status = ${isLast ? 'COMPLETED' : 'RUNNING'},
              lease_owner = ${isLast ? null : 'bench'}
-      FROM unnest(${ids}::uuid[]) AS held (id) WHERE s.id = held.id RETURNING s.id
+      FROM unnest((SELECT ${ids}::uuid[])) AS held (id) WHERE s.id = held.id RETURNING s.id
     ), closed AS (
       UPDATE saga.saga_step_logs l SET status = 'SUCCESS', completed_at = clock_timestamp(), response_payload = '{"id":1}'
       FROM moved WHERE l.saga_id = moved.id AND l.step_index = ${at - 1} AND l.action = 'EXECUTE' AND l.attempt = 1

@@ -28,7 +28,12 @@ export const threeSteps: Workflow = {
   steps: [step('reserve'), step('charge'), step('ship')],
 };
 
-export type BenchEngine = Readonly<{ start(): Promise<void>; stop(): Promise<void> }>;
+export type BenchEngine = Readonly<{
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Resolves when so many sagas have come to their end. Nothing is asked of the database for it. */
+  ended(count: number): Promise<void>;
+}>;
 
 /** The engine as the server runs it, with participants in this process, and no events. */
 export function createBenchEngine(db: Database, atOnce: number, send: SendCall): BenchEngine {
@@ -36,6 +41,9 @@ export function createBenchEngine(db: Database, atOnce: number, send: SendCall):
   const time = createDatabaseClock(systemClock);
   const store = createPostgresSagaStore({ db, worker, time, addEvents: null });
   const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
+  const enough = Promise.withResolvers<void>();
+  let ends = 0;
+  let wanted = Infinity;
   const engine = createSagaEngine(
     {
       store,
@@ -46,13 +54,21 @@ export function createBenchEngine(db: Database, atOnce: number, send: SendCall):
       serviceOf: () => ({ isIdempotent: true }),
       now: time.now,
       random: Math.random,
-      onSettled: () => {},
+      onSettled(_, { state }) {
+        if (state.status !== 'COMPLETED' && state.status !== 'FAILED') return;
+        ends += 1;
+        if (ends >= wanted) enough.resolve();
+      },
       waitForWork: (ms, signal) => wake.wait('saga', ms, signal),
       onError: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
     },
     { mostHeld: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
   );
   return {
+    async ended(count) {
+      wanted = count;
+      if (ends < wanted) await enough.promise;
+    },
     async start() {
       await wake.start();
       await engine.start();
