@@ -66,7 +66,8 @@ function startedOf({ saga_id, outcome }: StartedRow): StartedSaga {
 function payloadText(payload: unknown): string {
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
     throw refused('payload is an object');
-  const unsafe = findUnsafeInput(payload, 'payload');
+  // As deep as over HTTP, where it is a part of the body.
+  const unsafe = findUnsafeInput({ payload }, 'payload');
   if (unsafe !== null) throw refused(`${unsafe.field} ${unsafe.message}`);
   const written = writeJson('payload', payload);
   if ('reason' in written) throw refused(written.reason);

@@ -1,7 +1,6 @@
 import type { Database } from '../../platform/postgres/database.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { persist } from '../../platform/postgres/persist.ts';
-import { isOutage } from '../../platform/postgres/sqlstate.ts';
 import { prepared, sql, type Sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/postgres/wake.ts';
 import { reap, renew, settle, type Worker } from '../../platform/postgres/work.ts';
@@ -74,17 +73,9 @@ export function createPostgresJobStore(
     },
 
     async readPayload({ jobId, lease }) {
-      const rows = await db
-        .query<{ payload: string }>(
-          sql`
+      const [row] = await db.query<{ payload: string }>(sql`
         SELECT payload::text AS payload FROM jobs.job_queue
-        WHERE job_id = ${jobId} AND lease_epoch = ${lease.epoch} AND status = 'running'`,
-        )
-        .catch((error: unknown) => {
-          if (isOutage(error)) return [];
-          throw error;
-        });
-      const [row] = rows;
+        WHERE job_id = ${jobId} AND lease_epoch = ${lease.epoch} AND status = 'running'`);
       return row === undefined ? null : { payload: JSON.parse(row.payload) };
     },
 
@@ -120,6 +111,7 @@ export function createPostgresJobStore(
           storeCulprit: (end) => store([withoutText(end)]),
           until,
           onRetry: onSettleRetry,
+          isolatesSlow: true,
         },
       );
       await tellOfRoom(queue);

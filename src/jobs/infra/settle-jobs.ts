@@ -72,7 +72,7 @@ async function settleCompleted(
       status = 'completed', completed_at = clock_timestamp(), result = held.result, error_message = NULL,
       started_at = COALESCE(held.started_at, t.started_at)`,
     returning: sql`t.job_id`,
-    select: sql`CASE WHEN count(*) < ${ends.length} THEN COALESCE(array_agg(job_id::text), '{}') END AS some`,
+    select: sql`CASE WHEN count(*) < ${ends.length} THEN COALESCE(json_agg(job_id), '[]') END AS some`,
   });
   return settled?.some ?? ends.map(({ job }) => job.jobId);
 }

@@ -20,11 +20,16 @@ test('an average begins with the first job and follows the others slowly', () =>
 
 function createScene(due: number[]) {
   const asked: (LowWater | null)[] = [];
+  const quick: boolean[] = [];
+  const state = { quickTakesMs: 0, quickFails: false };
   let nowMs = 0;
   const claimer = createClaimer(
     {
-      async claim({ limit, after }: ClaimOptions) {
+      async claim({ limit, after, isQuick = false }: ClaimOptions) {
         asked.push(after);
+        quick.push(isQuick);
+        if (isQuick) nowMs += state.quickTakesMs;
+        if (isQuick && state.quickFails) throw new Error('canceling statement due to statement timeout');
         const ids = due.filter((id) => id > Number(after?.jobId ?? 0)).slice(0, limit);
         for (const id of ids) due.splice(due.indexOf(id), 1);
         const last = ids.at(-1);
@@ -38,7 +43,7 @@ function createScene(due: number[]) {
   );
   const claim = async (limit: number): Promise<readonly string[]> =>
     (await claimer.claim({ queue: 'q', limit, leaseMs: 1 })).map(({ jobId }) => jobId);
-  return { asked, claim, pass: (ms: number) => void (nowMs += ms) };
+  return { asked, quick, state, claim, pass: (ms: number) => void (nowMs += ms) };
 }
 
 test('a claim begins where the last full one ended', async () => {
@@ -64,4 +69,26 @@ test('what came in before the mark is found as soon as there is nothing behind i
   pass(1000);
   assert.deepEqual(await claim(2), ['2', '7']);
   assert.equal(asked.at(-1), null);
+});
+
+test('a claim is a quick one where the last one was not full', async () => {
+  const { quick, claim } = createScene([1, 2, 3]);
+  await claim(2);
+  await claim(2);
+  await claim(2);
+  assert.deepEqual(quick, [false, false, true]);
+});
+
+test('after a quick claim that was slow there is none for two minutes, and after one that failed either', async () => {
+  for (const trouble of [{ quickTakesMs: 50 }, { quickFails: true }]) {
+    const { quick, state, claim, pass } = createScene([]);
+    await claim(2);
+    Object.assign(state, trouble);
+    await claim(2).catch(() => {});
+    for (let i = 0; i < 5; i += 1) await claim(2);
+    assert.deepEqual(quick, [false, true, false, false, false, false, false]);
+    pass(120_000);
+    await claim(2).catch(() => {});
+    assert.equal(quick.at(-1), true);
+  }
 });

@@ -29,6 +29,8 @@ const msPerJob = 0.1;
 /** So many times as long as it took, the next one waits. */
 const lookBackRest = 20;
 
+const notQuickForMs = 120_000;
+
 type Wanted = Pick<ClaimOptions, 'queue' | 'limit' | 'leaseMs' | 'payloadAs'>;
 
 export type Claimer = Readonly<{ claim(options: Wanted): Promise<readonly ClaimedJob[]> }>;
@@ -43,20 +45,25 @@ export function createClaimer(store: Pick<JobStore, 'claim'>, clock: Clock): Cla
   let after: LowWater | null = null;
   let lookBackAtMs = 0;
   let isDear = false;
-  let isQuick = false;
+  let expectsLittle = false;
+  /** After a quick claim that was slow or failed: its plan is that of a smaller table, until statistics are taken. */
+  let quickFromMs = 0;
 
   return {
     async claim(options) {
       const begin = clock.monotonicMs();
       const from: LowWater | null = begin >= lookBackAtMs ? null : after;
+      const isQuick = expectsLittle && begin >= quickFromMs;
+      if (isQuick) quickFromMs = begin + notQuickForMs;
       const claimed = await store.claim({ ...options, lane: 'together', after: from, isQuick });
       const tookMs = clock.monotonicMs() - begin;
+      if (isQuick && tookMs < dearMs) quickFromMs = 0;
       if (from === null) {
         isDear = tookMs > dearMs + claimed.jobs.length * msPerJob;
         lookBackAtMs = begin + tookMs + Math.max(lookBackEveryMs, lookBackRest * tookMs);
       }
       const isFull = claimed.jobs.length === options.limit;
-      isQuick = !isFull && tookMs < dearMs;
+      expectsLittle = !isFull;
       after = isFull || isDear ? (claimed.last ?? from) : null;
       const foundNothing = claimed.jobs.length === 0 && from !== null && !isDear;
       return foundNothing

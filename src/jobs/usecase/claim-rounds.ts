@@ -19,7 +19,7 @@ export type ClaimRoundsDeps = Readonly<{
   clock: Clock;
   solo: SoloGate;
   slots: Pick<JobSlots, 'take' | 'held' | 'isFullOfZombies' | 'averageMs'>;
-  ends: Pick<EndQueue, 'isEmpty'>;
+  ends: Pick<EndQueue, 'isEmpty' | 'isFull'>;
   change: Pick<WorkerChange, 'wait' | 'happened'>;
   isLimited: (queue: string) => boolean;
   waitForWork: (queue: string, ms: number, signal: AbortSignal) => Promise<void>;
@@ -79,7 +79,7 @@ export function createClaimRounds(deps: ClaimRoundsDeps, options: ClaimRoundsOpt
     const prefetch = prefetchNow();
     const most = concurrency + prefetch;
     const enoughRoom = Math.max(1, Math.floor(prefetch / 2));
-    if (most - slots.held() < enoughRoom || slots.isFullOfZombies()) {
+    if (most - slots.held() < enoughRoom || slots.isFullOfZombies() || ends.isFull()) {
       noteLook();
       await change.wait(most - enoughRoom, pollMs);
       return true;

@@ -9,10 +9,13 @@ import type { JobEnd, JobStore } from './ports.ts';
 export type EndQueue = Readonly<{
   add(end: JobEnd): void;
   isEmpty(): boolean;
+  /** So many wait to be written down that nothing more should be begun. */
+  isFull(): boolean;
   /**
    * Prolongs the leases of what has been on its way for a while: it ended in time, and a database that was away or slow
    * makes no failure of it. Also where they are over: until the reaper takes such a job it is nobody else's, and
-   * whatever it has taken has another epoch.
+   * whatever it has taken has another epoch. Not for ever: what could not be written down for many leases is left to
+   * the reaper, which counts.
    */
   renewLeases(): Promise<void>;
 }>;
@@ -35,18 +38,24 @@ const batchSize = 500;
 /** Of results, in characters. */
 const batchText = 4 * 1024 * 1024;
 const batchesAtOnce = 2;
+/** A batch that is on its way for longer, behind a locked row perhaps, does not keep the next ones waiting. */
+const slowBatchMs = 1000;
+const mostWaiting = 5000;
+const mostLeases = 20;
 
 export function createEndQueue(deps: EndQueueDeps): EndQueue {
   const { store, clock, leaseMs } = deps;
   const ended: JobEnd[] = [];
   /** The batches that are on their way. */
-  const written = new Set<readonly JobEnd[]>();
+  const written = new Map<readonly JobEnd[], number>();
+  let writtenAtMs = 0;
   let renewAtMs = 0;
   let writers = 0;
   let isScheduled = false;
 
   const writeBatch = async (batch: readonly JobEnd[]): Promise<void> => {
-    written.add(batch);
+    writtenAtMs = clock.monotonicMs();
+    written.set(batch, writtenAtMs);
     try {
       const settled = await store.settle(deps.queue, batch, deps.until);
       const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
@@ -70,20 +79,23 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
 
   return {
     isEmpty: () => writers === 0 && ended.length === 0,
+    isFull: () => ended.length >= mostWaiting,
     async renewLeases() {
       const begin = clock.monotonicMs();
       if (begin < renewAtMs) return;
-      const jobs = [...written, ended].flat().map(({ job }) => job);
+      const inTime = [...written].filter(([, atMs]) => begin - atMs < mostLeases * leaseMs);
+      const jobs = [...inTime.flatMap(([batch]) => batch), ...ended].map(({ job }) => job);
       // Running jobs are renewed earlier: what is written down without delay never comes so far.
       if (!jobs.some(({ lease }) => remainingMs(lease, clock) < leaseMs / 2)) return;
       const { locked } = await store.renew(jobs, leaseMs);
       // What is being written this moment may yet come back.
-      if (locked.length === 0) renewAtMs = begin + leaseMs / 3;
+      renewAtMs = begin + leaseMs / (locked.length === 0 ? 3 : 10);
     },
     add(end) {
       ended.push(end);
       if (isScheduled) return;
-      const mayWrite = writers === 0 || (writers < batchesAtOnce && ended.length >= batchSize);
+      const isWorthTwo = ended.length >= batchSize || clock.monotonicMs() - writtenAtMs > slowBatchMs;
+      const mayWrite = writers === 0 || (writers < batchesAtOnce && isWorthTwo);
       if (!mayWrite) return;
       isScheduled = true;
       // What ends in the same turn goes with it.

@@ -20,12 +20,12 @@ const longestProgress = 65_536;
 
 /** One handler at work. A class, because there are tens of thousands of them a second. */
 export class JobRun {
-  readonly startedAt: Date;
-  /** On the monotonic clock. */
-  readonly startedAtMs: number;
+  /** What the handler gets, in a form that it may take apart or spread. */
   readonly context: JobContext;
   readonly #deps: RunDeps;
   #job: ClaimedJob;
+  #startedAt: Date | null = null;
+  #startedAtMs: number | null = null;
   #controller: AbortController | null = null;
   #givenUp: GivenUp | null = null;
   #isZombie = false;
@@ -34,9 +34,30 @@ export class JobRun {
   constructor(job: ClaimedJob, deps: RunDeps) {
     this.#deps = deps;
     this.#job = job;
-    this.startedAt = deps.clock.now();
-    this.startedAtMs = deps.clock.monotonicMs();
-    this.context = new RunContext(this);
+    const signalOf = (): AbortSignal => this.signal;
+    this.context = {
+      get signal() {
+        return signalOf();
+      },
+      progress: (value) => this.note(value),
+      heartbeat: () => this.heartbeat(),
+    };
+  }
+
+  /** It is handed to the handler now: from here on its time runs. */
+  begin(): void {
+    this.#startedAt = this.#deps.clock.now();
+    this.#startedAtMs = this.#deps.clock.monotonicMs();
+  }
+
+  /** Null before that. */
+  get startedAt(): Date | null {
+    return this.#startedAt;
+  }
+
+  /** For how long the handler has had it; zero before that. */
+  get ranMs(): number {
+    return this.#startedAtMs === null ? 0 : this.#deps.clock.monotonicMs() - this.#startedAtMs;
   }
 
   get job(): ClaimedJob {
@@ -88,27 +109,6 @@ export class JobRun {
     const said = this.#progress;
     this.#progress = null;
     return said;
-  }
-}
-
-/** A handler may take it apart: what it takes works by itself. */
-class RunContext implements JobContext {
-  readonly #run: JobRun;
-
-  constructor(run: JobRun) {
-    this.#run = run;
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal;
-  }
-
-  get progress(): JobContext['progress'] {
-    return (value) => this.#run.note(value);
-  }
-
-  get heartbeat(): JobContext['heartbeat'] {
-    return () => this.#run.heartbeat();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import { averageOf } from './claim-ahead.ts';
 import type { EndQueue } from './end-queue.ts';
@@ -38,6 +39,8 @@ export type JobSlotsDeps = Readonly<{
   renewNow: RunDeps['renewNow'];
   ends: Pick<EndQueue, 'add'>;
   change: Pick<WorkerChange, 'left' | 'happened'>;
+  /** A payload could not be read. */
+  onError: (error: unknown) => void;
   /** Nothing more is started then. */
   stopping: AbortSignal;
 }>;
@@ -68,12 +71,28 @@ export function createJobSlots(deps: JobSlotsDeps, options: JobSlotsOptions): Jo
     change.left(held());
   };
 
-  const handle = async (run: JobRun): Promise<JobEnd> => {
+  /** The job with its payload; or how it ends where it is not handed to the handler after all. */
+  const readWhole = async (run: JobRun): Promise<ClaimedJob | JobEnd> => {
     const { job } = run;
     try {
-      const whole = job.isPayloadApart ? await withPayload(deps.store, job) : job;
-      if (whole === null) return { job, startedAt: null, end: 'unstarted' };
-      return endOf(run, await handler(whole, run.context));
+      const read = await deps.store.readPayload(job);
+      // Reading may have taken long: what must not begin any more goes back.
+      const mayBegin = !stopping.aborted && remainingMs(run.job.lease, clock) > 0;
+      if (read !== null && mayBegin && run.givenUpAtMs() === null) return { ...run.job, ...read };
+      return { job, startedAt: null, end: 'unstarted' };
+    } catch (error) {
+      deps.onError(error);
+      const reason = `its payload could not be read: ${messageOf(error)}`;
+      return { job, startedAt: null, end: 'deferred', delayMs: 0, reason, isBusy: true };
+    }
+  };
+
+  const handle = async (run: JobRun): Promise<JobEnd> => {
+    const job = run.job.isPayloadApart ? await readWhole(run) : run.job;
+    if ('end' in job) return job;
+    run.begin();
+    try {
+      return endOf(run, await handler(job, run.context));
     } catch (error) {
       return endOfError(run, error);
     }
@@ -83,7 +102,7 @@ export function createJobSlots(deps: JobSlotsDeps, options: JobSlotsOptions): Jo
     const run = new JobRun(job, deps);
     running.add(run);
     const end = await handle(run);
-    averageMs = averageOf(averageMs, clock.monotonicMs() - run.startedAtMs);
+    averageMs = averageOf(averageMs, run.ranMs);
     if (run.isZombie()) {
       zombies -= 1;
       return change.happened();
@@ -126,7 +145,7 @@ export function createJobSlots(deps: JobSlotsDeps, options: JobSlotsOptions): Jo
       for (const run of running) {
         const givenUpAtMs = run.givenUpAtMs();
         if (givenUpAtMs === null) {
-          if (now - run.startedAtMs > timeoutMs) timeOut(run, timeoutMs);
+          if (run.ranMs > timeoutMs) timeOut(run, timeoutMs);
           else if (remainingMs(run.job.lease, clock) <= 0)
             run.giveUp(new Error('the lease of the job is over: it could not be renewed in time'));
         } else if (now - givenUpAtMs > graceMs) {
@@ -141,9 +160,4 @@ export function createJobSlots(deps: JobSlotsDeps, options: JobSlotsOptions): Jo
         ends.add({ job, startedAt: null, end: 'unstarted' });
     },
   };
-}
-
-async function withPayload(store: JobSlotsDeps['store'], job: ClaimedJob): Promise<ClaimedJob | null> {
-  const read = await store.readPayload(job);
-  return read === null ? null : { ...job, ...read };
 }

@@ -67,7 +67,7 @@ export type JobStore = Readonly<{
   claim(options: ClaimOptions): Promise<Claimed>;
   /** Whether a job of the queue is due that is to run alone. */
   hasAlone(queue: string): Promise<boolean>;
-  /** The payload of a job; null where it is not held any more, or the database is away. */
+  /** The payload of a job; null where it is not held any more. */
   readPayload(job: Pick<ClaimedJob, 'jobId' | 'lease'>): Promise<Readonly<{ payload: unknown }> | null>;
   /** Ends attempts of one queue; while the database is away it is tried again, until the signal aborts. */
   settle(queue: string, ends: readonly JobEnd[], until?: AbortSignal): Promise<readonly SettledJob[]>;

@@ -19,8 +19,15 @@ function scene() {
     clock: { now: () => new Date(state.nowMs), monotonicMs: () => state.nowMs },
     ask,
   });
+  state.nowMs = 3000;
   return { state, reap };
 }
+
+test('a process that has just begun waits a moment, for the database may have been away until then', async () => {
+  const { state, reap } = scene();
+  state.nowMs = 2900;
+  assert.deepEqual([await reap(), state.looks], [0, 0]);
+});
 
 test('lost attempts are ended at every look', async () => {
   const { state, reap } = scene();

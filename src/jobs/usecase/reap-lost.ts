@@ -17,7 +17,8 @@ const graceMs = 3000;
  */
 export function createReaper({ store, clock, ask }: ReaperDeps): () => Promise<number> {
   let wasAway = false;
-  let reapFromMs = 0;
+  // The database may have been away until this moment.
+  let reapFromMs = clock.monotonicMs() + graceMs;
   const reap = async (): Promise<number> => {
     if (!wasAway) return store.reap();
     await ask();

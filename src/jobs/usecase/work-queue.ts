@@ -72,7 +72,15 @@ export function createQueueWorker(deps: QueueWorkerDeps, options: QueueWorkerOpt
     until: givingUp.signal,
   });
   const slots = createJobSlots(
-    { store, clock, ends, change, renewNow: ({ job }) => leases.renew([job]), stopping: stopping.signal },
+    {
+      store,
+      clock,
+      ends,
+      change,
+      renewNow: ({ job }) => leases.renew([job]),
+      onError: (error) => deps.onError('reading a payload', error),
+      stopping: stopping.signal,
+    },
     options,
   );
   const leases = createHeldLeases({ store, clock, slots, leaseMs });

@@ -75,3 +75,22 @@ test('trying again ends when the time is up', async () => {
   });
   await assert.rejects(given, /deadlock/);
 });
+
+test('one that takes too long again and again keeps nobody else, and comes out as the error', async () => {
+  const tooLong = Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
+  const stored: number[] = [];
+  const all = persist(
+    Array.from({ length: 20 }, (_, i) => i),
+    {
+      store: async (part) => {
+        if (part.includes(7)) throw tooLong;
+        stored.push(...part);
+      },
+      storeCulprit: () => Promise.reject(new Error('it is not poisoned')),
+      until: never,
+      isolatesSlow: true,
+    },
+  );
+  await assert.rejects(all, tooLong);
+  assert.equal(stored.length, 19);
+});

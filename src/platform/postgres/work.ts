@@ -23,7 +23,7 @@ const tracer = trace.getTracer('redrive');
  */
 export type WorkTable = Readonly<{
   slice: string;
-  /** `dlq.dlq_messages`; in every part that a slice passes, this table is `t`. */
+  /** `dlq.dlq_messages`, not partitioned; in every part that a slice passes, this table is `t`. */
   table: Sql;
   /** The key column, and the array type of its values: `id`, `uuid[]`. */
   key: Sql;
