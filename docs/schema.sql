@@ -822,13 +822,14 @@ CREATE OR REPLACE FUNCTION saga.ask_about_unknown()
 AS $function$
 DECLARE
     v_saga   RECORD;
+    v_next   INT;
     v_step   INT;
     v_op     TEXT;
     v_reason TEXT;
     v_asked  BIGINT := 0;
 BEGIN
     FOR v_saga IN
-        SELECT t.id, t.workflow_name, t.status, t.current_step, t.error_message
+        SELECT t.id, t.workflow_name, t.status, t.error_message
         FROM saga.saga_states t
         WHERE t.definition_hash IS NULL AND NOT t.needs_person
           AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
@@ -838,36 +839,41 @@ BEGIN
         v_op := CASE v_saga.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END;
         v_reason := 'it was begun without a definition: register the workflow ' || v_saga.workflow_name
             || ' as it was then, look at what was done, and retry, resolve or skip this step';
-        SELECT min(s.step) INTO v_step
+        SELECT min(s.step) INTO v_next
         FROM generate_series(0, (SELECT count(*) FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id)) AS s (step)
         WHERE NOT EXISTS (
             SELECT 1 FROM saga.saga_step_logs l
             WHERE l.saga_id = v_saga.id AND l.step_index = s.step AND l.action = 'EXECUTE'
               AND l.status IN ('SUCCESS', 'SKIPPED'));
-        UPDATE saga.saga_states SET current_step = v_step WHERE id = v_saga.id;
-
+        v_step := v_next;
         IF v_op = 'COMPENSATE' THEN
-            SELECT max(l.step_index) INTO v_step
-            FROM saga.saga_step_logs l
-            WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown')
-              AND NOT EXISTS (
-                SELECT 1 FROM saga.saga_step_logs u
-                WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
-                  AND u.status IN ('SUCCESS', 'SKIPPED'));
-            v_step := COALESCE(v_step, v_saga.current_step);
+            -- Of the steps that the log has by name, because the workflow may have no other: the last one that is not
+            -- undone, or just the last one.
+            SELECT COALESCE(max(l.step_index) FILTER (
+                WHERE l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown') AND NOT EXISTS (
+                    SELECT 1 FROM saga.saga_step_logs u
+                    WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
+                      AND u.status IN ('SUCCESS', 'SKIPPED'))), max(l.step_index), 0)
+            INTO v_step
+            FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id AND l.step_name <> '';
         END IF;
-        -- It may have been called when the system before ours was stopped: that wrote an attempt down at its end.
-        IF v_saga.status <> 'STARTED' AND NOT EXISTS (
+        -- It may have been called when the system before ours was stopped or turned the saga round: that wrote an
+        -- attempt down at its end, and the status RUNNING with the first of them. Where the workflow has no such
+        -- step, this row is dropped once that is known.
+        IF NOT EXISTS (
             SELECT 1 FROM saga.saga_step_logs l
-            WHERE l.saga_id = v_saga.id AND l.step_index = v_step AND l.action = 'EXECUTE'
-              AND l.answer IN ('done', 'unknown'))
+            WHERE l.saga_id = v_saga.id AND l.step_index = v_next AND l.action = 'EXECUTE' AND l.answer = 'unknown')
         THEN
-            PERFORM saga.log_unknown(v_saga.id, v_step, 'EXECUTE', 'unknown', 'worker lost');
+            PERFORM saga.log_unknown(v_saga.id, v_next, 'EXECUTE', 'unknown', CASE v_op
+                WHEN 'EXECUTE' THEN 'worker lost'
+                ELSE concat_ws(': ', 'it may have been called when the saga was turned round', v_saga.error_message)
+            END);
         END IF;
         PERFORM saga.log_unknown(v_saga.id, v_step, v_op, 'unserved', v_reason);
 
         UPDATE saga.saga_states
         SET status = CASE v_op WHEN 'EXECUTE' THEN 'RUNNING' ELSE 'COMPENSATING' END,
+            current_step = v_next,
             compensation = CASE v_op WHEN 'EXECUTE' THEN 'none' ELSE 'stuck' END,
             abort_requested = CASE v_op WHEN 'COMPENSATE' THEN 'compensate' END,
             abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'the system before' END,
@@ -1075,8 +1081,10 @@ AS $function$
 DECLARE
     v_now    TIMESTAMPTZ := clock_timestamp();
     v_run_at TIMESTAMPTZ := COALESCE(p_run_at, v_now);
+    v_told   TEXT;
 BEGIN
     LOOP
+        -- Whoever waits for it is told by the same statement: a second one would cost a tenth of all this.
         INSERT INTO jobs.job_queue AS j
             (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
         VALUES (p_queue, p_payload,
@@ -1087,14 +1095,13 @@ BEGIN
         ON CONFLICT (queue, dedupe_key)
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
             DO NOTHING
-        RETURNING j.job_id, j.status, false INTO job_id, status, is_duplicate;
-        IF FOUND THEN
-            PERFORM pg_notify('redrive', 'jobs:' || p_queue)
-            WHERE v_run_at <= v_now AND EXISTS (
-                SELECT 1 FROM platform.idle_workers
-                WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
-            RETURN;
-        END IF;
+        RETURNING j.job_id, j.status, false,
+                  CASE WHEN v_run_at <= v_now AND EXISTS (
+                      SELECT 1 FROM platform.idle_workers
+                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
+                  THEN pg_notify('redrive', 'jobs:' || p_queue)::text END
+        INTO job_id, status, is_duplicate, v_told;
+        EXIT WHEN FOUND;
         SELECT j.job_id, j.status, true INTO job_id, status, is_duplicate
         FROM jobs.job_queue j
         WHERE j.queue = p_queue AND j.dedupe_key = p_dedupe_key AND j.status IN ('pending', 'running', 'failed');
@@ -1187,8 +1194,10 @@ BEGIN
         RETURN 'must not have __proto__ as a name';
     END IF;
     IF v_text ~ '[0-9.]{16}' AND EXISTS (
-        SELECT 1 FROM jsonb_path_query(p_payload, 'strict $.** ? (@.type() == "number")') AS found (number)
-        WHERE NOT saga.is_exact_number(found.number::numeric))
+        -- As one array: jsonb_path_query moves all that is left with each row that it gives.
+        SELECT 1 FROM jsonb_array_elements_text(
+            jsonb_path_query_array(p_payload, 'strict $.** ? (@.type() == "number")')) AS found (number)
+        WHERE length(found.number) > 15 AND NOT saga.is_exact_number(found.number::numeric))
     THEN
         RETURN 'must only have numbers that a double holds exactly: write others as texts';
     END IF;
@@ -1705,7 +1714,7 @@ BEGIN
     WHERE EXISTS (SELECT 1 FROM platform.idle_workers WHERE channel = 'saga' AND idle_until > clock_timestamp());
 END $function$
 
-CREATE OR REPLACE FUNCTION saga.update_updated_at()
+CREATE OR REPLACE FUNCTION dlq.update_updated_at()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
@@ -1715,7 +1724,7 @@ BEGIN
 END;
 $function$
 
-CREATE OR REPLACE FUNCTION dlq.update_updated_at()
+CREATE OR REPLACE FUNCTION saga.update_updated_at()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$

@@ -67,11 +67,11 @@ const sections: readonly Sql[] = [
     JOIN pg_class c ON c.oid = t.tgrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE ${ours} AND NOT t.tgisinternal AND NOT c.relispartition
-    ORDER BY t.tgname`,
+    ORDER BY t.tgname, n.nspname, c.relname`,
   sql`
     SELECT rtrim(pg_get_functiondef(p.oid)) AS line
     FROM pg_proc p
     JOIN pg_namespace n ON n.oid = p.pronamespace
     WHERE ${ours}
-    ORDER BY p.proname`,
+    ORDER BY p.proname, n.nspname`,
 ];

@@ -17,28 +17,38 @@ export class Sql {
 
   /** The text with `$1`, `$2`, … as the driver wants it. */
   get text(): string {
-    let text = this.strings[0] ?? '';
-    for (let i = 1; i < this.strings.length; i += 1) text += `$${i}${this.strings[i]}`;
+    let text = texts.get(this.strings);
+    if (text === undefined) texts.set(this.strings, (text = textOf(this.strings)));
     return text;
   }
 }
 
+/** A template without other templates in it has the same strings whenever it is run, and so the same text. */
+const texts = new WeakMap<readonly string[], string>();
+
+function textOf(strings: readonly string[]): string {
+  let text = strings[0] ?? '';
+  for (let i = 1; i < strings.length; i += 1) text += `$${i}${strings[i]}`;
+  return text;
+}
+
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
-  const texts: string[] = [strings[0] ?? ''];
+  if (!values.some((value) => value instanceof Sql)) return new Sql(strings, values);
+  const parts: string[] = [strings[0] ?? ''];
   const bound: unknown[] = [];
   values.forEach((value, i) => {
     const after = strings[i + 1] ?? '';
     if (value instanceof Sql) {
-      texts[texts.length - 1] += value.strings[0] ?? '';
-      texts.push(...value.strings.slice(1));
-      texts[texts.length - 1] += after;
+      parts[parts.length - 1] += value.strings[0] ?? '';
+      parts.push(...value.strings.slice(1));
+      parts[parts.length - 1] += after;
       bound.push(...value.values);
     } else {
       bound.push(value);
-      texts.push(after);
+      parts.push(after);
     }
   });
-  return new Sql(texts, bound);
+  return new Sql(parts, bound);
 }
 
 /**

@@ -173,8 +173,10 @@ AS $$
 DECLARE
     v_now    TIMESTAMPTZ := clock_timestamp();
     v_run_at TIMESTAMPTZ := COALESCE(p_run_at, v_now);
+    v_told   TEXT;
 BEGIN
     LOOP
+        -- Whoever waits for it is told by the same statement: a second one would cost a tenth of all this.
         INSERT INTO jobs.job_queue AS j
             (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
         VALUES (p_queue, p_payload,
@@ -185,14 +187,13 @@ BEGIN
         ON CONFLICT (queue, dedupe_key)
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
             DO NOTHING
-        RETURNING j.job_id, j.status, false INTO job_id, status, is_duplicate;
-        IF FOUND THEN
-            PERFORM pg_notify('redrive', 'jobs:' || p_queue)
-            WHERE v_run_at <= v_now AND EXISTS (
-                SELECT 1 FROM platform.idle_workers
-                WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp());
-            RETURN;
-        END IF;
+        RETURNING j.job_id, j.status, false,
+                  CASE WHEN v_run_at <= v_now AND EXISTS (
+                      SELECT 1 FROM platform.idle_workers
+                      WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
+                  THEN pg_notify('redrive', 'jobs:' || p_queue)::text END
+        INTO job_id, status, is_duplicate, v_told;
+        EXIT WHEN FOUND;
         SELECT j.job_id, j.status, true INTO job_id, status, is_duplicate
         FROM jobs.job_queue j
         WHERE j.queue = p_queue AND j.dedupe_key = p_dedupe_key AND j.status IN ('pending', 'running', 'failed');
