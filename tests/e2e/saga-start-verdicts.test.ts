@@ -171,6 +171,17 @@ test('a number is exact in SQL where it is exact to the API', async () => {
   assert.deepEqual(wrong, []);
 });
 
+test('a payload of half a million numbers is looked through in little time', async () => {
+  // One of them is long enough to be looked at closely.
+  const payload = `{"a":[${'1,'.repeat(500_000)}1234567890.1234567]}`;
+  const begin = performance.now();
+  const verdict = await inSql({ payload });
+  assert.notEqual(verdict, 'refused');
+  // Generous: in time that grows with the square of their number it would be a quarter of a minute.
+  assert.ok(performance.now() - begin < 5000, `${Math.round(performance.now() - begin)} ms`);
+  assert.equal(await inSql({ payload: payload.replace('4567]', '45678901]') }), 'refused');
+});
+
 test('the error says what is wrong, and with which part', async () => {
   const messageOf = async (start: ReturnType<typeof sql>): Promise<string> =>
     at.system.db.query(start).then(

@@ -161,3 +161,13 @@ test('a step in doubt without an undo can be tried again by a person', () => {
   assert.deepEqual([stuck.status, stuck.stuck?.op], ['RUNNING', 'EXECUTE']);
   assert.equal(settled(act(stuck, { kind: 'retry', step: 0, by })).state.status, 'RUNNING');
 });
+
+test('a saga that could not be read goes on at a retry, though nothing of its step was ever begun', () => {
+  const unread: SagaState = {
+    ...newSaga(0, null),
+    stuck: { step: 0, op: 'EXECUTE', reason: 'it could not be read' },
+  };
+  const { state, added, changed } = settled(act(unread, { kind: 'retry', step: 0, by }));
+  assert.deepEqual([state.stuck, added, changed], [null, [], []]);
+  assert.equal(state.wakeAt, quietAt);
+});

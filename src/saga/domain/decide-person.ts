@@ -49,6 +49,8 @@ export function decidePerson(
 function retry(saga: Saga, { by }: Act<'retry'>): Settlement | PersonRefusal {
   const { state, stuck } = saga;
   const last = attemptsOf(state.log, stuck.step, stuck.op).at(-1);
+  // A saga that could not even be read is stuck at an action that was never begun.
+  if (last === undefined && stuck.op === 'EXECUTE') return settle(saga, state.log, 'until claimed');
   if (last === undefined) return refuse('semantic', 'there is no undo to be called: skip or resolve it');
   return settle(saga, replaced(state.log, { ...last, by }), 'until claimed');
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { fold } from '../domain/fold.ts';
+import type { Status } from '../domain/saga-state.ts';
 import { isPivotOpened } from '../domain/step-log.ts';
 import { fromStored } from '../domain/workflow-hash.ts';
 import type { Workflow } from '../domain/workflow.ts';
@@ -42,17 +43,51 @@ export async function findAdoption(
   }
   const state = stateOf(saga, log);
   const folded = fold(workflow, state, state.log);
-  if (folded.status !== status)
+  if (!isReachedFrom(status, folded.status))
     return { flaw: `${otherwise}: by its log it would be ${folded.status} and is ${status}` };
+  const moved = await moveQuestion(tx, saga, workflow);
+  if (moved !== null) return { flaw: moved };
   return { hash, workflow, isPivotOpened: isPivotOpened(workflow, state.log) };
 }
 
-/** From here on the saga is one of ours. */
+/**
+ * Whether the log says where the saga stands, or that there is nothing left to do: the system before ours was stopped
+ * before it wrote the end down. Then whatever a person does with its step ends it.
+ */
+function isReachedFrom(status: Status, folded: Status): boolean {
+  if (folded === status) return true;
+  return status === 'COMPENSATING' ? folded === 'FAILED' : status === 'RUNNING' && folded === 'COMPLETED';
+}
+
+/**
+ * A saga that goes forward waits at the first step that it has not done, and where its workflow has no such step, at
+ * the last one. Which of them it is depends on what is registered. Whoever has acted on the other one is told so and
+ * may think again: with a workflow that lacks a step, the same act would be the end of the saga.
+ */
+async function moveQuestion(tx: Queryable, saga: SagaRow, { name, steps }: Workflow): Promise<string | null> {
+  const { id, current_step: next, stuck_step: stuck, stuck_op: op } = saga;
+  const step = Math.min(next, steps.length - 1);
+  if (op !== 'EXECUTE' || stuck === step) return null;
+  await tx.query(sql`
+    UPDATE saga.saga_states SET stuck_step = ${step}
+    WHERE id = ${id} AND needs_person AND definition_hash IS NULL`);
+  const at = `it waits at ${steps[step]?.name ?? ''} now`;
+  return next < steps.length
+    ? `the workflow ${name} has got more steps since this saga was looked at: ${at}`
+    : `by its log this saga has done every step of the workflow ${name}: ${at}, and a retry of that ends it`;
+}
+
+/**
+ * From here on the saga is one of ours. That a step beyond its workflow may have been called was written down before
+ * the workflow was known.
+ */
 export async function adoptSaga(tx: Queryable, sagaId: string, { hash, workflow }: Adoption): Promise<void> {
   await tx.query(sql`
     UPDATE saga.saga_states SET definition_hash = ${hash} WHERE id = ${sagaId} AND definition_hash IS NULL`);
   await tx.query(sql`
+    DELETE FROM saga.saga_step_logs WHERE saga_id = ${sagaId} AND step_index >= ${workflow.steps.length}`);
+  await tx.query(sql`
     UPDATE saga.saga_step_logs l
-    SET step_name = COALESCE((${workflow.steps.map((step) => step.name)}::text[])[l.step_index + 1], '')
+    SET step_name = (${workflow.steps.map((step) => step.name)}::text[])[l.step_index + 1]
     WHERE l.saga_id = ${sagaId} AND l.step_name = ''`);
 }

@@ -113,3 +113,58 @@ test('a saga that becomes due before the place where the claims have come is fou
     { withinMs: 5000 },
   );
 });
+
+test('a saga with which the claim itself fails is found and blamed, and all others are claimed', async (t) => {
+  const ids = await startMany(9);
+  const [bad = ''] = ids.slice(4);
+  await at.db.query(sql`
+    CREATE FUNCTION saga.refuse_reading() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF current_query() LIKE '%pg_column_size%' THEN
+        RAISE EXCEPTION 'missing chunk of a value' USING ERRCODE = 'data_corrupted';
+      END IF;
+      RETURN NEW;
+    END $$`);
+  await at.db.query(sql`
+    CREATE TRIGGER refuse_reading BEFORE UPDATE ON saga.saga_states FOR EACH ROW
+    WHEN (OLD.payload @> '{"bad": true}') EXECUTE FUNCTION saga.refuse_reading()`);
+  t.after(() => at.db.query(sql`DROP FUNCTION saga.refuse_reading() CASCADE`));
+  await at.db.query(sql`UPDATE saga.saga_states SET payload = '{"bad": true}' WHERE id = ${bad}`);
+  const store = at.store();
+  const seen = new Set<string>();
+  const errors: unknown[] = [];
+  await eventually(async () => {
+    const held = await claimFrom(store, 100).catch((error: unknown) => void errors.push(error));
+    for (const { id } of held ?? []) seen.add(id);
+    assert.equal(seen.size, 8);
+  });
+  assert.ok(!seen.has(bad));
+  assert.match(String(errors[0]), new RegExp(`saga ${bad} cannot be read: missing chunk`));
+  assert.equal(errors.length, 1, 'one is to blame, and once');
+  const rows = await at.db.query<{ id: string }>(
+    sql`SELECT id FROM saga.saga_states WHERE setbacks > 0 AND id = ANY(${ids}::uuid[])`,
+  );
+  assert.deepEqual(rows, [{ id: bad }]);
+});
+
+test('what was claimed beyond the room is due again even where it cannot be given back at first', async (t) => {
+  const ids = await startMany(4, { blob: 'ballast!'.repeat(40_000) });
+  await at.db.query(sql`CREATE SEQUENCE public.given_back`);
+  await at.db.query(sql`
+    CREATE FUNCTION saga.refuse_once() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF nextval('public.given_back') = 1 THEN RAISE EXCEPTION 'not this time'; END IF;
+      RETURN NEW;
+    END $$`);
+  await at.db.query(sql`
+    CREATE TRIGGER refuse_once BEFORE UPDATE ON saga.saga_states FOR EACH ROW
+    WHEN (OLD.lease_owner IS NOT NULL AND NEW.lease_owner IS NULL) EXECUTE FUNCTION saga.refuse_once()`);
+  t.after(() => at.db.query(sql`DROP FUNCTION saga.refuse_once() CASCADE`));
+  await assert.rejects(claimFrom(at.store(), 10, 1), /not this time/);
+  const rows = await at.db.query<{ id: string }>(sql`
+    SELECT id FROM saga.saga_states WHERE wake_at <= now() AND lease_owner IS NULL AND setbacks = 0 ORDER BY wake_at, id`);
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ids,
+  );
+});

@@ -1,25 +1,28 @@
+import { messageOf } from '../../kernel/errors.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { isOutage } from '../../platform/postgres/sqlstate.ts';
-import { claim, type Worker } from '../../platform/postgres/work.ts';
-import { MOST_SETBACKS } from '../domain/setbacks.ts';
-import type { Workflow } from '../domain/workflow.ts';
-import { fromStored } from '../domain/workflow-hash.ts';
+import {
+  claim,
+  type Claimed,
+  type ClaimOptions as WorkClaim,
+  type Worker,
+} from '../../platform/postgres/work.ts';
 import type { ClaimOptions, HeldSaga } from '../usecase/ports.ts';
 import { createClaimMark } from './claim-mark.ts';
 import type { DatabaseClock } from './database-clock.ts';
+import { faultOf } from './fault-of.ts';
+import { giveBack, giveBackUnread, type GivenBack } from './give-back.ts';
 import {
-  isActive,
-  logHeads,
-  logOrder,
-  sagaHeads,
-  sagas,
-  stateOf,
-  type LogRow,
-  type SagaRow,
-} from './saga-rows.ts';
+  bodyOf,
+  createDefinitions,
+  heldSaga,
+  payload,
+  readBodies,
+  readLogs,
+  type ClaimedRow,
+} from './read-sagas.ts';
+import { sagaHeads, sagas, type SagaRow } from './saga-rows.ts';
 
 export type SagaClaimDeps = Readonly<{ db: Database; worker: Worker; time: DatabaseClock }>;
 
@@ -37,15 +40,11 @@ const bytes: Sql = sql`(COALESCE(pg_column_size(t.payload || '{}'), 0) + pg_colu
 const isInline: Sql = sql`(
   COALESCE(pg_column_size(t.payload), 0) + pg_column_size(t.step_outputs) <= ${inlineBytes} AND ${bytes} <= ${inlineBytes})`;
 
-/** Nothing more is called with it once a person is to be asked: and it may be what takes the process down. */
-const payload: Sql = sql`CASE WHEN t.setbacks < ${MOST_SETBACKS} THEN t.payload END`;
-
-type ClaimedRow = SagaRow & Readonly<{ now_ms: number; bytes: number; is_inline: boolean; woken_at: Date }>;
-
 /**
  * Claims what is due, oldest first. What is large is read in a second statement, and only as much as there is room
  * for; what was claimed beyond that is given back at once, and the next claim asks for less. So does the one after a
- * claim that could not be read, down to the saga that is to blame: it stays away for a while, and keeps nobody.
+ * claim that could not be read, down to the saga that is to blame: it stays away longer and longer, keeps nobody, and
+ * ends in front of a person.
  */
 export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
   const definitions = createDefinitions(db);
@@ -54,14 +53,10 @@ export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
 
   const takeFrom = (from: Date | null, { limit, leaseMs, lane }: ClaimOptions) =>
     claim<ClaimedRow>(worker, sagas, {
-      where: sql`
-        t.wake_at <= now() AND ${from === null ? sql`true` : sql`t.wake_at >= ${from}`}
-        AND ${lane === 'alone' ? sql`t.runs_alone` : sql`NOT t.runs_alone`}`,
-      orderBy: sql`t.wake_at, t.id`,
+      ...dueOf(from, lane),
       limit,
       leaseMs,
       was: sql`, t.wake_at AS woken_at`,
-      set: sql`wake_at = NULL`,
       returning: sql`
         ${sagaHeads}, ${bytes} AS bytes, ${isInline} AS is_inline, picked.woken_at,
         CASE WHEN ${isInline} THEN ${payload} END AS payload,
@@ -70,10 +65,27 @@ export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
       rowOrder: sql`woken_at, id`,
     });
 
-  const take = async (options: ClaimOptions) => {
-    const from = options.lane === 'alone' ? null : mark.from();
+  const take = async (from: Date | null, options: ClaimOptions) => {
     const claimed = await takeFrom(from, options);
     return claimed.rows.length > 0 || from === null ? claimed : takeFrom(null, options);
+  };
+
+  /** The first that is due, with nothing of it but its name: it could not be claimed with all the rest. */
+  const setBackFirst = async ({ leaseMs, lane }: ClaimOptions, error: unknown): Promise<void> => {
+    const { lease, rows } = await claim<Blamed>(worker, sagas, {
+      ...dueOf(null, lane),
+      limit: 1,
+      leaseMs,
+      returning: sql`t.id, t.setbacks`,
+    });
+    const [first] = rows;
+    if (first !== undefined) await blame(lease, first, error);
+  };
+
+  const blame = async (lease: Lease, saga: Blamed, error: unknown): Promise<void> => {
+    // Where not even that can be done, its lease runs out.
+    await giveBackUnread(db, lease, saga, messageOf(error)).catch(() => {});
+    throw new Error(`saga ${saga.id} cannot be read: ${messageOf(error)}`, { cause: error });
   };
 
   const read = async (rows: readonly ClaimedRow[], lease: Lease): Promise<readonly HeldSaga[]> => {
@@ -97,9 +109,56 @@ export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
     });
   };
 
-  return async (options: ClaimOptions): Promise<readonly HeldSaga[]> => {
-    const limit = Math.min(options.limit, mostAtOnce);
-    const { lease, rows } = await take({ ...options, limit });
+  /** The next claim asks for less. Whether that may be at once: it is one of these sagas that is to blame. */
+  const isWorthHalving = (count: number, error: unknown): boolean => {
+    mark.note(undefined);
+    mostAtOnce = Math.max(1, count >> 1);
+    return isFaultOfSaga(error) && count > 1;
+  };
+
+  /** Null where less is to be tried at once. */
+  const readTaken = async (
+    taken: readonly ClaimedRow[],
+    lease: Lease,
+  ): Promise<readonly HeldSaga[] | null> => {
+    try {
+      return await read(taken, lease);
+    } catch (error) {
+      const [first] = taken;
+      const isHalved = isWorthHalving(taken.length, error);
+      if (taken.length === 1 && first !== undefined) {
+        if (isFaultOfSaga(error)) await blame(lease, first, error);
+        await letGo(lease, [{ id: first.id, pauseMs: failedReadPauseMs }]);
+      } else await letGo(lease, taken.map(asItWas));
+      if (isHalved) return null;
+      throw error;
+    }
+  };
+
+  /** Where not even that can be done, their leases run out. */
+  const letGo = (lease: Lease, back: readonly GivenBack[]): Promise<void> =>
+    giveBack(db, lease, back).catch(() => {});
+
+  const takeSome = async (options: ClaimOptions): Promise<Claimed<ClaimedRow> | null> => {
+    const from = options.lane === 'alone' ? null : mark.from();
+    try {
+      return await take(from, options);
+    } catch (error) {
+      if (isWorthHalving(options.limit, error)) return null;
+      // The database has refused it as a whole, so the first is still due. Which one that is, is seen from the beginning.
+      if (faultOf(error) === 'values') {
+        if (from !== null) return null;
+        await setBackFirst(options, error);
+      }
+      throw error;
+    }
+  };
+
+  /** Null where less is to be tried at once. */
+  const tryClaim = async (options: ClaimOptions): Promise<readonly HeldSaga[] | null> => {
+    const claimed = await takeSome(options);
+    if (claimed === null) return null;
+    const { lease, rows } = claimed;
     mark.note(undefined);
     const [first] = rows;
     if (first === undefined) return [];
@@ -107,19 +166,43 @@ export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
     const taken = rows.slice(0, countFitting(rows, options.bytes));
     const rest = rows.slice(taken.length);
     mostAtOnce = rest.length > 0 ? taken.length : mostAtOnce * 2;
-    try {
-      if (rest.length > 0) await giveBack(db, lease, rest.map(asItWas));
-      const held = await read(taken, lease);
-      if (options.lane === 'together' && rows.length === limit) mark.note(taken.at(-1)?.woken_at);
-      return held;
-    } catch (error) {
-      mostAtOnce = Math.max(1, taken.length >> 1);
-      const culprit = { id: first.id, pauseMs: failedReadPauseMs, isSetback: !isOutage(error) };
-      // Where not even that can be done, their leases run out.
-      await giveBack(db, lease, taken.length === 1 ? [culprit] : taken.map(asItWas)).catch(() => {});
-      throw error;
+    if (rest.length > 0)
+      await giveBack(db, lease, rest.map(asItWas)).catch(async (error: unknown) => {
+        await letGo(lease, rows.map(asItWas));
+        throw error;
+      });
+    const held = await readTaken(taken, lease);
+    if (held !== null && options.lane === 'together' && rows.length === options.limit)
+      mark.note(taken.at(-1)?.woken_at);
+    return held;
+  };
+
+  return async (options: ClaimOptions): Promise<readonly HeldSaga[]> => {
+    for (;;) {
+      const held = await tryClaim({ ...options, limit: Math.min(options.limit, mostAtOnce) });
+      if (held !== null) return held;
     }
   };
+}
+
+/** What is due in a lane, in the order of its index. */
+const dueOf = (
+  from: Date | null,
+  lane: ClaimOptions['lane'],
+): Pick<WorkClaim, 'where' | 'orderBy' | 'set'> => ({
+  where: sql`
+    t.wake_at <= now() AND ${from === null ? sql`true` : sql`t.wake_at >= ${from}`}
+    AND ${lane === 'alone' ? sql`t.runs_alone` : sql`NOT t.runs_alone`}`,
+  orderBy: sql`t.wake_at, t.id`,
+  set: sql`wake_at = NULL`,
+});
+
+type Blamed = Pick<SagaRow, 'id' | 'setbacks'>;
+
+/** Not of the database, nor of how it is set up: those would be the fault of all of them. */
+function isFaultOfSaga(error: unknown): boolean {
+  const fault = faultOf(error);
+  return fault === 'values' || fault === 'ours';
 }
 
 function countFitting(rows: readonly ClaimedRow[], most: number): number {
@@ -131,114 +214,4 @@ function countFitting(rows: readonly ClaimedRow[], most: number): number {
   return tooMuch < 0 ? rows.length : tooMuch;
 }
 
-type Body = Pick<SagaRow, 'payload' | 'step_outputs'>;
-
-const bodyOf = ({ payload, step_outputs }: Body): Body => ({ payload, step_outputs });
-
-async function readBodies(
-  db: Database,
-  rows: readonly ClaimedRow[],
-  epoch: bigint,
-): Promise<ReadonlyMap<string, Body>> {
-  const large = rows.filter((row) => !row.is_inline).map(({ id }) => id);
-  if (large.length === 0) return new Map();
-  const bodies = await db.query<Body & { id: string }>(sql`
-    SELECT t.id, ${payload} AS payload, t.step_outputs
-    FROM ${rowsOf(sql`large`, large, [[sql`id`, sql`uuid[]`, (id) => id]])}
-    JOIN saga.saga_states t ON t.id = large.id AND t.lease_epoch = ${epoch}`);
-  return new Map(bodies.map((body) => [body.id, body]));
-}
-
-/** Without the answers: those of the actions are in the saga itself, and nobody needs those of the undos. */
-async function readLogs(
-  db: Database,
-  rows: readonly ClaimedRow[],
-): Promise<ReadonlyMap<string, readonly LogRow[]>> {
-  const begun = rows.filter(({ status }) => status !== 'STARTED').map(({ id }) => id);
-  if (begun.length === 0) return new Map();
-  const logs = await db.query<LogRow>(sql`
-    SELECT ${logHeads}
-    FROM ${rowsOf(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
-    JOIN saga.saga_step_logs l ON l.saga_id = begun.id
-    ORDER BY ${logOrder}`);
-  return Map.groupBy(logs, (row) => row.saga_id);
-}
-
-function heldSaga(
-  row: ClaimedRow,
-  { workflow, lease, log }: Readonly<{ workflow: Workflow; lease: Lease; log: readonly LogRow[] }>,
-): HeldSaga {
-  const answered = log.map((entry) => ({
-    ...entry,
-    response_payload:
-      entry.action === 'EXECUTE' ? row.step_outputs[workflow.steps[entry.step_index]?.name ?? ''] : null,
-  }));
-  return {
-    id: row.id,
-    workflow,
-    payload: row.payload,
-    startedAt: row.created_at.getTime(),
-    trace: row.trace,
-    state: stateOf(row, answered),
-    wasLost: row.lease_lost,
-    setbacks: row.setbacks,
-    runsAlone: row.runs_alone,
-    bytes: row.bytes + log.reduce((sum, { error_message }) => sum + (error_message?.length ?? 0), 0),
-    lease,
-  };
-}
-
-/** Due at a time, or after a pause; as a setback, where it came to nothing through its own fault. */
-type GivenBack = Readonly<{ id: string; dueAt?: Date; pauseMs?: number; isSetback?: boolean }>;
-
 const asItWas = ({ id, woken_at }: ClaimedRow): GivenBack => ({ id, dueAt: woken_at });
-
-const givenBackColumns: readonly Column<GivenBack>[] = [
-  [sql`id`, sql`uuid[]`, ({ id }) => id],
-  [sql`due_at`, sql`timestamptz[]`, ({ dueAt }) => dueAt ?? null],
-  [sql`pause_ms`, sql`float8[]`, ({ pauseMs }) => pauseMs ?? 0],
-  [sql`setbacks`, sql`int[]`, ({ isSetback }) => (isSetback === true ? 1 : 0)],
-];
-
-/** Lets go what was claimed and cannot be driven here, or not now. The mark of a lost worker stays. */
-export async function giveBack(
-  db: Database,
-  { epoch }: Pick<Lease, 'epoch'>,
-  back: readonly GivenBack[],
-): Promise<void> {
-  await db.query(sql`
-    UPDATE saga.saga_states t
-    SET lease_owner = NULL, lease_until = NULL, setbacks = t.setbacks + back.setbacks,
-        wake_at = COALESCE(back.due_at, clock_timestamp() + back.pause_ms * interval '1 millisecond')
-    FROM ${rowsOf(sql`back`, back, givenBackColumns)}
-    WHERE t.id = back.id AND t.lease_epoch = ${epoch} AND t.lease_owner IS NOT NULL AND ${isActive}
-      AND NOT t.needs_person`);
-}
-
-/** Definitions never change, so each is read once. */
-function createDefinitions(db: Database) {
-  const known = new Map<string, Workflow>();
-  return {
-    async read(hashes: ReadonlySet<string>): Promise<ReadonlyMap<string, Workflow>> {
-      const missing = [...hashes].filter((hash) => !known.has(hash));
-      if (missing.length > 0) {
-        const rows = await db.query<{ hash: string; definition: unknown }>(sql`
-          SELECT hash, definition FROM saga.workflow_definitions WHERE hash = ANY(${missing}::text[])`);
-        for (const { hash, definition } of rows) {
-          const workflow = readDefinition(definition);
-          if (workflow !== null) known.set(hash, workflow);
-        }
-      }
-      return known;
-    },
-  };
-}
-
-/** Null for what a later version has written: its sagas are for those who understand it. */
-function readDefinition(definition: unknown): Workflow | null {
-  try {
-    return fromStored(definition);
-  } catch {
-    return null;
-  }
-}

@@ -149,3 +149,17 @@ test('what a person does to a step is told with it, under a new epoch, and leave
   );
   assert.deepEqual(settled, ['COMPENSATING -> FAILED']);
 });
+
+test('a cancel of a saga that waits for a person ends its row of setbacks, and no other', async () => {
+  for (const needsPerson of [true, false]) {
+    const id = await newSaga();
+    await at.db.query(sql`
+      UPDATE saga.saga_states
+      SET status = 'RUNNING', setbacks = 4, runs_alone = true, needs_person = ${needsPerson},
+          stuck_step = ${needsPerson ? 0 : null}, stuck_op = ${needsPerson ? 'EXECUTE' : null}
+      WHERE id = ${id}`);
+    assert.equal((await actionsOf().request(id, { kind: 'cancel', by })).outcome, 'stored');
+    const { setbacks, runs_alone } = await readRow(id);
+    assert.deepEqual([setbacks, runs_alone], needsPerson ? [0, false] : [4, true]);
+  }
+});

@@ -89,7 +89,7 @@ async function adoptForAbort(tx: Queryable, found: FoundSaga): Promise<string | 
 /**
  * The rule of request-abort.ts in one statement, so that it needs no lock before. Neither status, lease nor epoch
  * change. Whoever holds the saga finds the wish when it settles, and a saga that is held must not be claimed beside
- * it: only one that nobody holds is woken.
+ * it: only one that nobody holds is woken. Where a person was asked, the row of setbacks has ended.
  */
 async function storeAbort(
   tx: Queryable,
@@ -100,7 +100,8 @@ async function storeAbort(
     UPDATE saga.saga_states
     SET abort_requested = ${kind}, abort_actor = ${actor}, abort_reason = ${reason}, abort_at = clock_timestamp(),
         wake_at = CASE WHEN lease_owner IS NULL THEN now() END,
-        needs_person = false, stuck_step = NULL, stuck_op = NULL, stuck_reason = NULL
+        needs_person = false, stuck_step = NULL, stuck_op = NULL, stuck_reason = NULL,
+        setbacks = CASE WHEN needs_person THEN 0 ELSE setbacks END, runs_alone = runs_alone AND NOT needs_person
     WHERE id = ${sagaId} AND status IN ('STARTED', 'RUNNING') AND NOT pivot_opened AND abort_requested IS NULL
       AND definition_hash IS NOT NULL
     RETURNING status`);

@@ -3,11 +3,12 @@ import { sleep } from '../../kernel/clock.ts';
 import { codeOf, messageOf } from '../../kernel/errors.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { troubleOf } from '../../platform/postgres/sqlstate.ts';
 import { reap, renew } from '../../platform/postgres/work.ts';
 import { ALONE_FROM } from '../domain/setbacks.ts';
 import type { SagaSettle, SagaStore, SettleResult } from '../usecase/ports.ts';
-import { createSagaClaims, giveBack, type SagaClaimDeps } from './claim-sagas.ts';
+import { createSagaClaims, type SagaClaimDeps } from './claim-sagas.ts';
+import { faultOf } from './fault-of.ts';
+import { giveBack } from './give-back.ts';
 import { abortOf, isActive, sagas, type AbortRow } from './saga-rows.ts';
 import { isDeadlineNews, settleSagas, type AddEvents } from './settle-sagas.ts';
 
@@ -53,7 +54,8 @@ export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
 
     async hasAlone() {
       const [row] = await db.query<{ has_alone: boolean }>(sql`
-        SELECT EXISTS (SELECT 1 FROM saga.saga_states WHERE runs_alone AND wake_at <= now()) AS has_alone`);
+        SELECT EXISTS (SELECT 1 FROM saga.saga_states WHERE runs_alone AND wake_at <= now())
+           AND NOT EXISTS (SELECT 1 FROM saga.saga_states WHERE runs_alone AND lease_owner IS NOT NULL) AS has_alone`);
       return row?.has_alone === true;
     },
 
@@ -91,16 +93,6 @@ async function settleAll(
   return settles.map((one) => resultOf(one) ?? { outcome: 'stale' });
 }
 
-/**
- * The database will not have it, or it could not even be put into words; it was certainly not written, and trying
- * again is of no use.
- */
-function isRefused(error: unknown): boolean {
-  const trouble = troubleOf(error);
-  const wasAnswered = /^[0-9A-Z]{5}$/.test(codeOf(error) ?? '');
-  return trouble === 'data' || (trouble === 'other' && (wasAnswered || error instanceof RangeError));
-}
-
 /** A batch that fails on its data is halved down to the culprit; nothing of it was written. */
 async function settleBatch(
   deps: SagaStoreDeps,
@@ -111,7 +103,7 @@ async function settleBatch(
   try {
     settled = await settleWithTries(deps, settles);
   } catch (error) {
-    if (!isRefused(error)) throw error;
+    if (faultOf(error) !== 'values') throw error;
     const [only] = settles;
     if (settles.length === 1 && only !== undefined)
       return void results.set(only.saga.id, { outcome: 'unstorable', reason: messageOf(error) });
@@ -153,12 +145,12 @@ const notWritten: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
 ]);
 
-/** The server rolled it back, or there was no server to send it to. */
+/** The server rolled it back or would not have us at all, or there was no server to send it to. */
 function wasNotWritten(error: unknown): boolean {
   const code = codeOf(error) ?? '';
   const hadNoConnection =
     error instanceof Error && error.message.includes('timeout exceeded when trying to connect');
-  return notWritten.has(code) || /^53\w{3}$/.test(code) || hadNoConnection;
+  return notWritten.has(code) || /^53\w{3}$/.test(code) || hadNoConnection || faultOf(error) === 'setup';
 }
 
 /** Why rows did not match: more is known by now, or they were taken from us. */

@@ -146,7 +146,7 @@ for (const error of ['check_violation', 'internal_error'])
     assert.deepEqual(at.calls, ['reserve', 'charge'], 'those of the other one');
   });
 
-test('sagas that were claimed and could not be read are given back at once', async () => {
+test('sagas that nobody can read, through no fault of theirs, are given back and blamed for nothing', async () => {
   const id = await at.start(workflowOf('unread'));
   await at.db.query(sql`UPDATE saga.saga_states SET status = 'RUNNING' WHERE id = ${id}`);
   await at.db.query(sql`ALTER TABLE saga.saga_step_logs RENAME TO hidden_logs`);
@@ -155,11 +155,77 @@ test('sagas that were claimed and could not be read are given back at once', asy
   try {
     await assert.rejects(store.claim(claim), /saga_step_logs/);
     assert.equal((await at.find(id)).lease_owner, null);
-    assert.deepEqual(await marksOf(id), { setbacks: 1, runs_alone: false });
+    assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
   } finally {
     await at.db.query(sql`ALTER TABLE saga.hidden_logs RENAME TO saga_step_logs`);
   }
   await hurry(id);
   const [saga] = await store.claim(claim);
   assert.equal(saga?.id, id);
+});
+
+test('a saga that nobody can read comes back later and later, and then a person is told which one and why', async (t) => {
+  const id = await at.start(workflowOf('unreadable'));
+  await at.db.query(sql`UPDATE saga.saga_states SET status = 'RUNNING' WHERE id = ${id}`);
+  await at.db.query(sql`
+    INSERT INTO saga.saga_step_logs (saga_id, step_index, step_name, action, attempt, started_at)
+    VALUES (${id}, 0, 'reserve', 'EXECUTE', 1, 'infinity')`);
+  const store = at.store();
+  const pauses: number[] = [];
+  for (let setbacks = 1; setbacks < 5; setbacks += 1) {
+    await assert.rejects(
+      store.claim({ limit: 10, bytes: 1, leaseMs: 15_000, lane: 'together' }),
+      new RegExp(`saga ${id} cannot be read`),
+    );
+    const [row] = await at.db.query<{ pause_s: number }>(sql`
+      SELECT date_part('epoch', wake_at - now()) AS pause_s FROM saga.saga_states
+      WHERE id = ${id} AND setbacks = ${setbacks} AND lease_owner IS NULL`);
+    pauses.push(row?.pause_s ?? assert.fail(`no pause after ${setbacks}`));
+    await hurry(id);
+  }
+  assert.ok((pauses[3] ?? 0) > 4 * (pauses[0] ?? 0), `pauses of ${pauses.join(', ')} s`);
+  await startEngine(t);
+  assert.match((await untilPersonIsAsked(id)) ?? '', /^it cannot be read: /);
+  const told = await at.db.query<{ kind: string; subject: string }>(sql`
+    SELECT kind, subject FROM platform.notify_events WHERE slice = 'saga' AND item_id = ${id}`);
+  assert.deepEqual(told, [{ kind: 'stuck', subject: 'unreadable' }]);
+  assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
+});
+
+test('the last attempt that a saga has after a lost worker is opened in no company', async (t) => {
+  const once = workflowOf('once', { retry: { maxAttempts: 1, backoff: 'fixed', initialIntervalMs: 5 } });
+  const id = await at.start(once);
+  await loseWorker(id);
+  const neighbours = await Promise.all(Array.from({ length: 5 }, () => at.start(workflowOf('beside'))));
+  const underWay = new Set<string>();
+  const besideIt: string[] = [];
+  await startEngine(t, async ({ saga, stepName }) => {
+    const isLast = saga.id === id && stepName === 'reserve';
+    if (isLast) besideIt.push(...underWay);
+    underWay.add(saga.id);
+    await sleep(200);
+    if (isLast) besideIt.push(...[...underWay].filter((one) => one !== id));
+    underWay.delete(saga.id);
+    return done();
+  });
+  for (const one of [id, ...neighbours]) await at.ends(one, 'COMPLETED');
+  assert.deepEqual(besideIt, []);
+});
+
+test('a saga that waits for a person after lost workers begins anew afterwards', async (t) => {
+  const id = await at.start(
+    workflowOf('no-way-back', {
+      undo: { kind: 'absent' },
+      retry: { maxAttempts: 1, backoff: 'fixed', initialIntervalMs: 5 },
+    }),
+  );
+  await at.db.query(sql`
+    UPDATE saga.saga_states SET status = 'RUNNING', setbacks = 3, runs_alone = true WHERE id = ${id}`);
+  await at.db.query(sql`
+    INSERT INTO saga.saga_step_logs (saga_id, step_index, step_name, action, attempt, started_at)
+    VALUES (${id}, 0, 'reserve', 'EXECUTE', 1, now())`);
+  await loseWorker(id);
+  await startEngine(t);
+  await untilPersonIsAsked(id);
+  assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
 });

@@ -157,8 +157,8 @@ function addRows(entries: readonly (LogEntry & Readonly<{ stepName: string }>)[]
   )`;
 }
 
-/** What waits for a person is told to one. */
-const tellPeople: Sql = sql`, told AS (
+/** What waits for a person is told to one: over the rows of `settled`. */
+export const tellPeople: Sql = sql`, told AS (
   INSERT INTO platform.notify_events (slice, kind, subject, item_id, summary)
   SELECT 'saga', CASE stuck_op WHEN 'EXECUTE' THEN 'stuck' ELSE 'compensation_stuck' END, workflow_name, id::text,
          left(COALESCE(stuck_reason, ''), 500)

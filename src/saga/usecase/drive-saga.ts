@@ -99,7 +99,8 @@ async function move(deps: DriveDeps, drive: Drive): Promise<Call | null> {
     if (decision.outcome === 'stale') return null;
     const { next } = decision;
     const wanted = next.do === 'call' || next.do === 'poll' ? next.call.service : null;
-    const mayGoOn = (): boolean => wanted !== null && deps.mayGoOn(saga, event.kind);
+    const mayGoOn = (): boolean =>
+      wanted !== null && deps.mayGoOn(saga, event.kind) && !isNewDanger(saga, event, decision.state);
     // Time has passed: what was decided is decided again.
     if (wanted !== null && mayGoOn() && (await hasWaitedFor(deps, drive, wanted))) continue;
     const goesOn = mayGoOn();
@@ -194,13 +195,23 @@ function wakeOf({ now, random, slots }: DriveDeps, { state, next }: Settlement, 
 
 /** An answer ends the row of setbacks; and so does asking a person. */
 function setbacksAfter(
-  { workflow, setbacks, runsAlone }: HeldSaga,
-  { kind }: EngineEvent,
+  saga: HeldSaga,
+  event: EngineEvent,
   state: Settlement['state'],
 ): Pick<SagaSettle, 'setbacks' | 'runsAlone'> {
-  if (kind === 'answered' || kind === 'given_up') return { setbacks: 0, runsAlone: false };
-  const isInDanger = kind === 'worker_lost' && hasOneAttemptLeft(workflow, state);
-  return { setbacks, runsAlone: runsAlone || isInDanger };
+  const { kind } = event;
+  if (kind === 'answered' || kind === 'given_up' || state.stuck !== null)
+    return { setbacks: 0, runsAlone: false };
+  return { setbacks: saga.setbacks, runsAlone: saga.runsAlone || isNewDanger(saga, event, state) };
+}
+
+/** Its last attempt is not opened in company: it leaves, and the next claim runs it alone. */
+function isNewDanger(
+  { workflow, runsAlone }: HeldSaga,
+  { kind }: EngineEvent,
+  state: Settlement['state'],
+): boolean {
+  return kind === 'worker_lost' && !runsAlone && hasOneAttemptLeft(workflow, state);
 }
 
 function afterSettle(saga: HeldSaga, { state, setbacks = 0, runsAlone = false }: SagaSettle): HeldSaga {

@@ -76,7 +76,7 @@ export type SagaStore = Readonly<{
   ): Promise<Readonly<{ ids: readonly string[]; locked: readonly string[]; endsAtMs: number }>>;
   /** Lets the sagas of lost workers be claimed; how many. */
   reap(): Promise<number>;
-  /** Whether a saga is due that is to run alone. */
+  /** Whether a saga is due that is to run alone, and nobody has one: one process at a time makes room. */
   hasAlone(): Promise<boolean>;
   /** In how many milliseconds the next saga is due; null where none waits for a time. */
   nextDueInMs(): Promise<number | null>;

@@ -1,9 +1,9 @@
-import { backoffMs } from '../../kernel/backoff.ts';
 import { onceAborted, sleep, type Clock } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import { driveSaga, type DriveDeps } from './drive-saga.ts';
 import { createHeldSagas } from './held-sagas.ts';
 import type { HeldSaga, SagaStore } from './ports.ts';
+import { setbackPauseMs } from './setback-pause.ts';
 
 export type EngineDeps = Omit<DriveDeps, 'isLeaseAlive' | 'mayGoOn' | 'setBack'> &
   Readonly<{
@@ -30,15 +30,16 @@ const afterStopMs = 100;
 /** Something is due that could not be claimed: somebody else has it this moment. */
 const overdueMs = 50;
 const lookAloneEveryMs = 1000;
-/** Where the one that was seen could not be had: somebody else was quicker. */
-const lookAloneAgainMs = 5000;
-const setbackPause = { initialMs: 1000, maxMs: 300_000, jitter: 0.2 };
+/** What still hangs after that runs beside a saga that is to run alone. */
+const makeRoomWithinMs = 30_000;
+/** So long sagas run alone, one after the other, before all others have their turn. */
+const aloneForMs = 30_000;
 
 /**
  * Claims sagas that are due and drives each of them, all at once, as long as there is room. Leases are renewed while
  * sagas are held; one whose lease is lost is let go where it stands, and whoever claims it next finds in its log what
- * may have been called. A saga that has taken its process down before is claimed when nothing else is held, and has
- * the process for itself until a call of it is answered.
+ * may have been called. For a saga that has taken its process down before one process makes room, as far as that can
+ * be done soon: it has the process for itself until a call of it is answered, unless that takes long.
  */
 export function createSagaEngine(deps: EngineDeps, options: EngineOptions): SagaEngine {
   const { store, clock, slots } = deps;
@@ -70,11 +71,11 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
       deps.onSettled(saga, written);
       if (!written.keepsLease && written.state.wakeAt !== null) lookAgainAt(written.state.wakeAt);
     },
-    setBack: (saga) => store.setBack(saga, backoffMs(setbackPause, saga.setbacks + 1, deps.random)),
+    setBack: (saga) => store.setBack(saga, setbackPauseMs(saga.setbacks + 1, deps.random)),
   };
 
+  /** One that is held. */
   const drive = async (saga: HeldSaga): Promise<void> => {
-    held.add(saga);
     try {
       await driveSaga(drivers, saga);
     } catch (error) {
@@ -93,23 +94,40 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     onRoom = () => {};
   };
 
+  const waitWhile = async (isSo: () => boolean, mostMs: number): Promise<void> => {
+    const untilMs = clock.monotonicMs() + mostMs;
+    while (isSo() && clock.monotonicMs() < untilMs && !signal.aborted) await whenRoom();
+  };
+
+  const claimAlone = async (): Promise<HeldSaga | undefined> => {
+    const [saga] = await store.claim({ limit: 1, bytes: mostBytes, leaseMs, lane: 'alone' });
+    if (saga !== undefined) held.add(saga);
+    return saga;
+  };
+
+  /** Claimed before there is room for it, so that no other process makes room as well. */
   const workAlone = async (): Promise<void> => {
-    const begin = clock.monotonicMs();
-    if (begin < lookAloneAtMs) return;
-    lookAloneAtMs = begin + lookAloneEveryMs;
-    if (!(await store.hasAlone())) return;
-    isMakingRoom = true;
-    slots.sendAway();
+    const beginMs = clock.monotonicMs();
+    if (beginMs < lookAloneAtMs) return;
     try {
-      while (held.size() > 0 && !signal.aborted) await whenRoom();
-      if (signal.aborted) return;
-      const [saga] = await store.claim({ limit: 1, bytes: mostBytes, leaseMs, lane: 'alone' });
-      if (saga !== undefined) await drive(saga);
-      // All others have at least as much time again.
-      const end = clock.monotonicMs();
-      lookAloneAtMs = end + Math.max(end - begin, saga === undefined ? lookAloneAgainMs : 0);
+      if (!(await store.hasAlone())) return;
+      let saga = await claimAlone();
+      if (saga === undefined) return;
+      isMakingRoom = true;
+      slots.sendAway();
+      await waitWhile(() => held.size() > 1, makeRoomWithinMs);
+      const untilMs = clock.monotonicMs() + aloneForMs;
+      for (; saga !== undefined; saga = await claimAlone()) {
+        const { id, lease } = saga;
+        void drive(saga);
+        await waitWhile(() => held.has({ id, lease }), untilMs - clock.monotonicMs());
+        if (signal.aborted || clock.monotonicMs() >= untilMs) return;
+      }
     } finally {
       isMakingRoom = false;
+      // All others have at least as much time again.
+      const endMs = clock.monotonicMs();
+      lookAloneAtMs = endMs + Math.max(endMs - beginMs, lookAloneEveryMs);
     }
   };
 
@@ -120,7 +138,10 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     if (room <= 0 || bytes <= 0) return whenRoom();
     due = new AbortController();
     const sagas = await store.claim({ limit: room, bytes, leaseMs, lane: 'together' });
-    for (const saga of sagas) void drive(saga);
+    for (const saga of sagas) {
+      held.add(saga);
+      void drive(saga);
+    }
     if (sagas.length > 0) return;
     const dueInMs = await store.nextDueInMs();
     const waitMs = Math.min(
@@ -144,7 +165,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     const [kept, skipped] = [new Set(ids), new Set(locked)];
     for (const saga of sagas) {
       if (kept.has(saga.id)) held.renew(saga, endsAtMs);
-      else if (!skipped.has(saga.id)) held.remove(saga);
+      else if (!skipped.has(saga.id)) held.lose(saga);
     }
     return sagas.filter(({ id }) => skipped.has(id));
   };
@@ -152,7 +173,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   /** Rows that somebody has locked are asked for again soon, and only they: most are being settled by ourselves. */
   const renewForEver = async (): Promise<void> => {
     let locked: readonly HeldSaga[] = [];
-    for (let allAtMs = 0; !signal.aborted || held.size() > 0;) {
+    for (let allAtMs = 0; !signal.aborted || held.all().length > 0;) {
       const isRound = signal.aborted || clock.monotonicMs() >= allAtMs;
       if (isRound) allAtMs = clock.monotonicMs() + leaseMs / 3;
       locked = await renew(isRound ? held.all() : locked.filter(held.has)).catch((error: unknown) => {

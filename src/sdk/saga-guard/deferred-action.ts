@@ -20,6 +20,9 @@ import { runHandler } from './run-handler.ts';
  * An action that somebody else ends: another process, a job, a person. Its beginning is one transaction, in which a
  * job can be enqueued or a task be written down, with the row that says `working`. Nobody holds it from then on, so its
  * lease never ends, and an undo makes it void at once: whoever wants to complete it later is told so.
+ *
+ * Nothing that counts may be written before `complete`. An undo finds an action that is not done, so no handler is
+ * called, and what `begin` has written stays: it may only note what was asked for. Whoever is told `undone` clears it.
  */
 export function guardDeferredAction(deps: GuardDeps, begin: ActionHandler): Guarded {
   return guarded(deps, 'action', async (call) => {

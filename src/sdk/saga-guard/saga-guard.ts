@@ -28,7 +28,11 @@ export type SagaGuard = Readonly<{
   longAction<Body = unknown, Work = unknown, Answer = unknown>(
     action: LongAction<Body, Work, Answer>,
   ): Guarded;
-  /** Begins in this transaction and is answered 202 until `complete` ends it, in whatever process. */
+  /**
+   * Begins in this transaction and is answered 202 until `complete` ends it, in whatever process. `begin` may note
+   * what was asked for (a job, a task), and nothing that counts: if the saga is undone before `complete`, that note
+   * stays and no undo handler is called. Whoever acts on it learns from `complete` that it is void.
+   */
   deferredAction<Body = unknown>(begin: ActionHandler<Body>): Guarded;
   /**
    * Ends a deferred action: what the effect returns is the action's answer, and a refusal refuses it. `undone`: the

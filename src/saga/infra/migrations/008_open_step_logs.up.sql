@@ -15,6 +15,10 @@ UPDATE saga.saga_step_logs l SET attempt = numbered.attempt
 FROM (SELECT id, row_number() OVER (PARTITION BY saga_id, step_index, action ORDER BY started_at, id) AS attempt
       FROM saga.saga_step_logs) AS numbered
 WHERE l.id = numbered.id AND numbered.attempt > 1;
+-- What had no end was still running, whatever its status says; of a saga that has ended, its end is known.
+UPDATE saga.saga_step_logs l SET status = 'TIMEOUT', error_message = COALESCE(l.error_message, 'worker lost')
+FROM saga.saga_states t
+WHERE t.id = l.saga_id AND l.completed_at IS NULL AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING');
 UPDATE saga.saga_step_logs SET completed_at = started_at WHERE completed_at IS NULL;
 -- Whether what has failed was refused, or may have happened all the same, the system before ours did not write down.
 -- It is in doubt, and not called again by itself.
@@ -46,13 +50,14 @@ CREATE FUNCTION saga.ask_about_unknown() RETURNS BIGINT LANGUAGE plpgsql
 AS $$
 DECLARE
     v_saga   RECORD;
+    v_next   INT;
     v_step   INT;
     v_op     TEXT;
     v_reason TEXT;
     v_asked  BIGINT := 0;
 BEGIN
     FOR v_saga IN
-        SELECT t.id, t.workflow_name, t.status, t.current_step, t.error_message
+        SELECT t.id, t.workflow_name, t.status, t.error_message
         FROM saga.saga_states t
         WHERE t.definition_hash IS NULL AND NOT t.needs_person
           AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
@@ -62,36 +67,41 @@ BEGIN
         v_op := CASE v_saga.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END;
         v_reason := 'it was begun without a definition: register the workflow ' || v_saga.workflow_name
             || ' as it was then, look at what was done, and retry, resolve or skip this step';
-        SELECT min(s.step) INTO v_step
+        SELECT min(s.step) INTO v_next
         FROM generate_series(0, (SELECT count(*) FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id)) AS s (step)
         WHERE NOT EXISTS (
             SELECT 1 FROM saga.saga_step_logs l
             WHERE l.saga_id = v_saga.id AND l.step_index = s.step AND l.action = 'EXECUTE'
               AND l.status IN ('SUCCESS', 'SKIPPED'));
-        UPDATE saga.saga_states SET current_step = v_step WHERE id = v_saga.id;
-
+        v_step := v_next;
         IF v_op = 'COMPENSATE' THEN
-            SELECT max(l.step_index) INTO v_step
-            FROM saga.saga_step_logs l
-            WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown')
-              AND NOT EXISTS (
-                SELECT 1 FROM saga.saga_step_logs u
-                WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
-                  AND u.status IN ('SUCCESS', 'SKIPPED'));
-            v_step := COALESCE(v_step, v_saga.current_step);
+            -- Of the steps that the log has by name, because the workflow may have no other: the last one that is not
+            -- undone, or just the last one.
+            SELECT COALESCE(max(l.step_index) FILTER (
+                WHERE l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown') AND NOT EXISTS (
+                    SELECT 1 FROM saga.saga_step_logs u
+                    WHERE u.saga_id = l.saga_id AND u.step_index = l.step_index AND u.action = 'COMPENSATE'
+                      AND u.status IN ('SUCCESS', 'SKIPPED'))), max(l.step_index), 0)
+            INTO v_step
+            FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id AND l.step_name <> '';
         END IF;
-        -- It may have been called when the system before ours was stopped: that wrote an attempt down at its end.
-        IF v_saga.status <> 'STARTED' AND NOT EXISTS (
+        -- It may have been called when the system before ours was stopped or turned the saga round: that wrote an
+        -- attempt down at its end, and the status RUNNING with the first of them. Where the workflow has no such
+        -- step, this row is dropped once that is known.
+        IF NOT EXISTS (
             SELECT 1 FROM saga.saga_step_logs l
-            WHERE l.saga_id = v_saga.id AND l.step_index = v_step AND l.action = 'EXECUTE'
-              AND l.answer IN ('done', 'unknown'))
+            WHERE l.saga_id = v_saga.id AND l.step_index = v_next AND l.action = 'EXECUTE' AND l.answer = 'unknown')
         THEN
-            PERFORM saga.log_unknown(v_saga.id, v_step, 'EXECUTE', 'unknown', 'worker lost');
+            PERFORM saga.log_unknown(v_saga.id, v_next, 'EXECUTE', 'unknown', CASE v_op
+                WHEN 'EXECUTE' THEN 'worker lost'
+                ELSE concat_ws(': ', 'it may have been called when the saga was turned round', v_saga.error_message)
+            END);
         END IF;
         PERFORM saga.log_unknown(v_saga.id, v_step, v_op, 'unserved', v_reason);
 
         UPDATE saga.saga_states
         SET status = CASE v_op WHEN 'EXECUTE' THEN 'RUNNING' ELSE 'COMPENSATING' END,
+            current_step = v_next,
             compensation = CASE v_op WHEN 'EXECUTE' THEN 'none' ELSE 'stuck' END,
             abort_requested = CASE v_op WHEN 'COMPENSATE' THEN 'compensate' END,
             abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'the system before' END,

@@ -63,8 +63,10 @@ BEGIN
         RETURN 'must not have __proto__ as a name';
     END IF;
     IF v_text ~ '[0-9.]{16}' AND EXISTS (
-        SELECT 1 FROM jsonb_path_query(p_payload, 'strict $.** ? (@.type() == "number")') AS found (number)
-        WHERE NOT saga.is_exact_number(found.number::numeric))
+        -- As one array: jsonb_path_query moves all that is left with each row that it gives.
+        SELECT 1 FROM jsonb_array_elements_text(
+            jsonb_path_query_array(p_payload, 'strict $.** ? (@.type() == "number")')) AS found (number)
+        WHERE length(found.number) > 15 AND NOT saga.is_exact_number(found.number::numeric))
     THEN
         RETURN 'must only have numbers that a double holds exactly: write others as texts';
     END IF;

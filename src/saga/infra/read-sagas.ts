@@ -1,0 +1,100 @@
+import type { Lease } from '../../kernel/lease.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { MOST_SETBACKS } from '../domain/setbacks.ts';
+import type { Workflow } from '../domain/workflow.ts';
+import { fromStored } from '../domain/workflow-hash.ts';
+import type { HeldSaga } from '../usecase/ports.ts';
+import { logHeads, logOrder, stateOf, type LogRow, type SagaRow } from './saga-rows.ts';
+
+/** Nothing more is called with it once a person is to be asked: and it may be what takes the process down. */
+export const payload: Sql = sql`CASE WHEN t.setbacks < ${MOST_SETBACKS} THEN t.payload END`;
+
+export type ClaimedRow = SagaRow &
+  Readonly<{ now_ms: number; bytes: number; is_inline: boolean; woken_at: Date }>;
+
+type Body = Pick<SagaRow, 'payload' | 'step_outputs'>;
+
+export const bodyOf = ({ payload, step_outputs }: Body): Body => ({ payload, step_outputs });
+
+export async function readBodies(
+  db: Database,
+  rows: readonly ClaimedRow[],
+  epoch: bigint,
+): Promise<ReadonlyMap<string, Body>> {
+  const large = rows.filter((row) => !row.is_inline).map(({ id }) => id);
+  if (large.length === 0) return new Map();
+  const bodies = await db.query<Body & { id: string }>(sql`
+    SELECT t.id, ${payload} AS payload, t.step_outputs
+    FROM ${rowsOf(sql`large`, large, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    JOIN saga.saga_states t ON t.id = large.id AND t.lease_epoch = ${epoch}`);
+  return new Map(bodies.map((body) => [body.id, body]));
+}
+
+/** Without the answers: those of the actions are in the saga itself, and nobody needs those of the undos. */
+export async function readLogs(
+  db: Database,
+  rows: readonly ClaimedRow[],
+): Promise<ReadonlyMap<string, readonly LogRow[]>> {
+  const begun = rows.filter(({ status }) => status !== 'STARTED').map(({ id }) => id);
+  if (begun.length === 0) return new Map();
+  const logs = await db.query<LogRow>(sql`
+    SELECT ${logHeads}
+    FROM ${rowsOf(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    JOIN saga.saga_step_logs l ON l.saga_id = begun.id
+    ORDER BY ${logOrder}`);
+  return Map.groupBy(logs, (row) => row.saga_id);
+}
+
+export function heldSaga(
+  row: ClaimedRow,
+  { workflow, lease, log }: Readonly<{ workflow: Workflow; lease: Lease; log: readonly LogRow[] }>,
+): HeldSaga {
+  const answered = log.map((entry) => ({
+    ...entry,
+    response_payload:
+      entry.action === 'EXECUTE' ? row.step_outputs[workflow.steps[entry.step_index]?.name ?? ''] : null,
+  }));
+  return {
+    id: row.id,
+    workflow,
+    payload: row.payload,
+    startedAt: row.created_at.getTime(),
+    trace: row.trace,
+    state: stateOf(row, answered),
+    wasLost: row.lease_lost,
+    setbacks: row.setbacks,
+    runsAlone: row.runs_alone,
+    bytes: row.bytes + log.reduce((sum, { error_message }) => sum + (error_message?.length ?? 0), 0),
+    lease,
+  };
+}
+
+/** Definitions never change, so each is read once. */
+export function createDefinitions(db: Database) {
+  const known = new Map<string, Workflow>();
+  return {
+    async read(hashes: ReadonlySet<string>): Promise<ReadonlyMap<string, Workflow>> {
+      const missing = [...hashes].filter((hash) => !known.has(hash));
+      if (missing.length > 0) {
+        const rows = await db.query<{ hash: string; definition: unknown }>(sql`
+          SELECT hash, definition FROM saga.workflow_definitions WHERE hash = ANY(${missing}::text[])`);
+        for (const { hash, definition } of rows) {
+          const workflow = readDefinition(definition);
+          if (workflow !== null) known.set(hash, workflow);
+        }
+      }
+      return known;
+    },
+  };
+}
+
+/** Null for what a later version has written: its sagas are for those who understand it. */
+function readDefinition(definition: unknown): Workflow | null {
+  try {
+    return fromStored(definition);
+  } catch {
+    return null;
+  }
+}
