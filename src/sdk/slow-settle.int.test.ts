@@ -35,9 +35,18 @@ test('a job whose end takes longer to write than the service lets statements tak
     'mail',
     Array.from({ length: 50 }, (_, i) => ({ payload: { i } })),
   );
-  const worker = await jobs.work({ pool, leaseMs: 1500, queue: 'mail', handler: () => {}, concurrency: 60 });
+  let told = 0;
+  const worker = await jobs.work({
+    pool,
+    leaseMs: 1500,
+    queue: 'mail',
+    handler: () => {},
+    concurrency: 60,
+    onEvent: (event) => void (told += event.type === 'finished' && event.outcome === 'completed' ? 1 : 0),
+  });
   t.after(() => worker.stop({ withinMs: 500 }));
   await eventually(async () => assert.equal(await completed('mail'), 50), { withinMs: 60_000 });
+  await eventually(() => assert.equal(told, 50), { withinMs: 60_000 });
 });
 
 test('a job whose row somebody has locked keeps none of those that end later from their ends', async (t) => {

@@ -113,7 +113,11 @@ export function createPostgresJobStore(
           onRetry: onSettleRetry,
           isolatesSlow: true,
         },
-      );
+      ).catch((error: unknown) => {
+        // What was written is told of, whatever became of the others.
+        if (settled.length === 0) throw error;
+        onSettleRetry(error);
+      });
       await tellOfRoom(queue);
       return settled;
     },

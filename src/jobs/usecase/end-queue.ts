@@ -59,8 +59,10 @@ export function createEndQueue(deps: EndQueueDeps): EndQueue {
     try {
       const settled = await store.settle(deps.queue, batch, deps.until);
       const statuses = new Map(settled.map((one) => [one.jobId, one.status]));
-      for (const end of batch)
-        if (end.end !== 'unstarted') deps.onEnd(end, statuses.get(end.job.jobId) ?? null);
+      for (const end of batch) {
+        const status = statuses.get(end.job.jobId);
+        if (status !== undefined && end.end !== 'unstarted') deps.onEnd(end, status);
+      }
     } catch (error) {
       // Their leases run out, and the reaper ends them.
       deps.onError(error);

@@ -69,7 +69,10 @@ export type JobStore = Readonly<{
   hasAlone(queue: string): Promise<boolean>;
   /** The payload of a job; null where it is not held any more. */
   readPayload(job: Pick<ClaimedJob, 'jobId' | 'lease'>): Promise<Readonly<{ payload: unknown }> | null>;
-  /** Ends attempts of one queue; while the database is away it is tried again, until the signal aborts. */
+  /**
+   * Ends attempts of one queue; while the database is away it is tried again, until the signal aborts. Of many, one that
+   * could not be written is not in the answer: its lease runs out.
+   */
   settle(queue: string, ends: readonly JobEnd[], until?: AbortSignal): Promise<readonly SettledJob[]>;
   /** Prolongs leases. `locked`: still ours, but somebody has the row, and the lease is as it was; all others are lost. */
   renew(

@@ -1,48 +1,15 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { eventually } from '../../../tests/support/eventually.ts';
+import { heldSagaOf } from '../../../tests/support/held-saga.ts';
 import { sleep, systemClock } from '../../kernel/clock.ts';
 import type { Answer } from '../domain/judge-answer.ts';
-import { newSaga } from '../domain/saga-state.ts';
 import { createCallSlots } from './call-slots.ts';
 import type { HeldSaga, SagaStore, SettleResult } from './ports.ts';
 import { createSagaEngine } from './run-sagas.ts';
 import { createSettleQueue } from './settle-queue.ts';
 
-function sagaOf(id: string, more: Partial<HeldSaga> = {}): HeldSaga {
-  return {
-    id,
-    workflow: {
-      name: 'order',
-      deadlineMs: null,
-      steps: [
-        {
-          name: 'reserve',
-          service: 'shop',
-          method: 'POST /reserve',
-          undo: { kind: 'none' },
-          isPivot: false,
-          timeoutMs: 1000,
-          retry: { maxAttempts: 3, backoff: 'fixed', initialIntervalMs: 1 },
-          input: null,
-          undoInput: null,
-        },
-      ],
-    },
-    payload: null,
-    startedAt: 0,
-    trace: null,
-    state: newSaga(0, null),
-    wasLost: false,
-    setbacks: 0,
-    runsAlone: false,
-    bytes: 0,
-    lease: { owner: 'me', epoch: 1n, endsAtMs: Number.POSITIVE_INFINITY },
-    ...more,
-  };
-}
-
-const aloneOf = (id: string): HeldSaga => sagaOf(id, { setbacks: 2, runsAlone: true });
+const aloneOf = (id: string): HeldSaga => heldSagaOf(id, { setbacks: 2, runsAlone: true });
 
 /** An engine over two lists of sagas, with a clock that goes forward as the test says, and with what it did, in order; `hangs` is answered at its end. */
 function openEngine(
@@ -99,7 +66,7 @@ const isCalled = (seen: readonly string[], id: string): Promise<void> =>
 
 test('a saga that is to run alone waits half a minute for calls that hang, and then runs beside them', async (t) => {
   const { engine, due, seen, passTime } = openEngine(t);
-  due.together.push(sagaOf('hangs'));
+  due.together.push(heldSagaOf('hangs'));
   await engine.start();
   await isCalled(seen, 'hangs');
   due.alone.push(aloneOf('alone'));
@@ -110,7 +77,7 @@ test('a saga that is to run alone waits half a minute for calls that hang, and t
   assert.ok(!seen.includes('alone'));
   passTime(1000);
   await isCalled(seen, 'alone');
-  due.together.push(sagaOf('next'));
+  due.together.push(heldSagaOf('next'));
   await isCalled(seen, 'next');
 });
 
@@ -133,7 +100,7 @@ test('a process opens up again while the call of a saga that runs alone takes ve
   due.alone.push(aloneOf('hangs'));
   await engine.start();
   await isCalled(seen, 'hangs');
-  due.together.push(sagaOf('other'));
+  due.together.push(heldSagaOf('other'));
   passTime(29_000);
   await sleep(20);
   assert.ok(!seen.includes('other'));
@@ -149,11 +116,11 @@ test('where the saga that is to run alone cannot be claimed, nobody makes room f
       return due.together.splice(0);
     },
   });
-  due.together.push(sagaOf('hangs'));
+  due.together.push(heldSagaOf('hangs'));
   await engine.start();
   await isCalled(seen, 'hangs');
   passTime(1000);
-  due.together.push(sagaOf('other'));
+  due.together.push(heldSagaOf('other'));
   await isCalled(seen, 'other');
 });
 
@@ -168,7 +135,7 @@ test('a saga whose lease was lost takes its room until its call has ended', asyn
       return { ids: kept, locked: [], endsAtMs: Infinity };
     },
   });
-  due.together.push(sagaOf('lost', { bytes: 1000 }));
+  due.together.push(heldSagaOf('lost', { bytes: 1000 }));
   await engine.start();
   await isCalled(seen, 'lost');
   passTime(100);

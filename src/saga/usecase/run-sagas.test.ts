@@ -1,46 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { heldSagaOf } from '../../../tests/support/held-saga.ts';
 import { sleep, systemClock } from '../../kernel/clock.ts';
-import { newSaga } from '../domain/saga-state.ts';
 import type { Step, Workflow } from '../domain/workflow.ts';
 import { createCallSlots } from './call-slots.ts';
 import type { HeldSaga, SettleResult } from './ports.ts';
 import { createSagaEngine } from './run-sagas.ts';
 import { createSettleQueue } from './settle-queue.ts';
 
-const workflow: Workflow = {
-  name: 'order',
-  deadlineMs: null,
-  steps: [
-    {
-      name: 'reserve',
-      service: 'shop',
-      method: 'POST /reserve',
-      undo: { kind: 'none' },
-      isPivot: false,
-      timeoutMs: 1000,
-      retry: { maxAttempts: 3, backoff: 'fixed', initialIntervalMs: 1 },
-      input: null,
-      undoInput: null,
-    },
-  ],
-};
-
 /** The same saga, as each claim finds it. */
 function claimedAs(epoch: bigint): HeldSaga {
-  return {
-    id: 'one',
-    workflow,
-    payload: null,
-    startedAt: 0,
-    trace: null,
-    state: newSaga(0, null),
-    wasLost: false,
-    setbacks: 0,
-    runsAlone: false,
-    bytes: 0,
-    lease: { owner: 'me', epoch, endsAtMs: Number.POSITIVE_INFINITY },
-  };
+  return heldSagaOf('one', { lease: { owner: 'me', epoch, endsAtMs: Number.POSITIVE_INFINITY } });
 }
 
 test('a saga that was let go and claimed anew is not lost with the renewal of its former lease', async (t) => {
@@ -108,6 +78,7 @@ test('a saga that was let go and claimed anew is not lost with the renewal of it
 });
 
 test('sagas that grow beyond the room that there is go on one after the other, and all to their ends', async (t) => {
+  const { workflow } = claimedAs(1n);
   const steps = ['a', 'b', 'c', 'd'].map((name) => ({ ...(workflow.steps[0] as Step), name }));
   const large: Workflow = { ...workflow, steps };
   const due: HeldSaga[] = Array.from({ length: 100 }, (_, i) => ({
