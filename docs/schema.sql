@@ -1539,15 +1539,13 @@ CREATE OR REPLACE FUNCTION jobs.new_id()
  LANGUAGE sql
  PARALLEL SAFE
 AS $function$
-    SELECT pg_catalog.encode(
-        pg_catalog.set_bit(pg_catalog.set_bit(
-            overlay(pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
-                    PLACING substring(pg_catalog.int8send((
-                        pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-                        OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8) FROM 3)
-                    FROM 1 FOR 6),
-            52, 1), 53, 1),
-        'hex')::pg_catalog.uuid
+    SELECT (overlay(
+        ('0' OPERATOR(pg_catalog.||) pg_catalog.to_hex((
+            pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+            OPERATOR(pg_catalog.*) 4096000)::pg_catalog.int8))
+            PLACING '7' FROM 13 FOR 0)
+        OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 20)
+        )::pg_catalog.uuid
 $function$
 
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)

@@ -109,6 +109,97 @@ test('of a key there is one job that is not over, and the second answer says whi
   assert.deepEqual([next.duplicate, next.jobId === first.jobId], [false, false]);
 });
 
+test('a job is the same whether it is added on a pool or in a transaction', async () => {
+  const queue = newQueue();
+  await database.db.query(sql`INSERT INTO jobs.queues (queue, max_retries) VALUES (${queue}, 5)`);
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  for (const options of [
+    {},
+    { priority: 100, maxRetries: 2, traceparent },
+    { runAt: new Date(Date.now() - 3_600_000), priority: 3 },
+    { runAt: new Date(Date.now() + 3_600_000), priority: 3, dedupeKey: 'later' },
+  ]) {
+    const apart = newQueue();
+    await database.db.query(sql`INSERT INTO jobs.queues (queue, max_retries) VALUES (${apart}, 5)`);
+    await jobs.enqueue(pool, queue, { n: 1 }, options);
+    await inTransaction((tx) => jobs.enqueue(tx, apart, { n: 1 }, options));
+    // Times but those that were told are the moment at which it was added.
+    const asAdded = (name: string): Promise<readonly { row: unknown }[]> =>
+      database.db.query<{ row: unknown }>(sql`
+        SELECT to_jsonb(j) - ARRAY['job_id', 'queue', 'created_at', 'run_at', 'sort_at']
+               || jsonb_build_object(
+                    'is_of_now', created_at BETWEEN now() - interval '1 minute' AND clock_timestamp(),
+                    'run_after', round(extract(epoch FROM run_at - created_at)),
+                    'sort_after', round(extract(epoch FROM sort_at - created_at)),
+                    'is_exact', sort_at IN (run_at, created_at - priority * interval '1 minute')) AS row
+        FROM jobs.job_queue j WHERE queue = ${name} ORDER BY job_id DESC LIMIT 1`);
+    const [row] = await asAdded(queue);
+    assert.deepEqual(row, (await asAdded(apart))[0]);
+    assert.ok(row !== undefined);
+  }
+});
+
+test('on a pool, too, the one that has the key is told, whatever has become of it', async () => {
+  const queue = newQueue();
+  const add = (): Promise<EnqueuedJob> => jobs.enqueue(pool, queue, {}, { dedupeKey: 'one' });
+  const answers = await Promise.all(Array.from({ length: 20 }, add));
+  const first = answers.find(({ duplicate }) => !duplicate);
+  assert.equal(answers.filter(({ duplicate }) => duplicate).length, 19);
+  assert.ok(answers.every(({ jobId }) => jobId === first?.jobId));
+  await database.db.query(sql`UPDATE jobs.job_queue SET status = 'running' WHERE queue = ${queue}`);
+  assert.deepEqual(await add(), { jobId: first?.jobId, status: 'running', duplicate: true });
+  await complete(first?.jobId ?? '');
+  assert.equal((await add()).duplicate, false);
+});
+
+test('whoever waits for a job is told when it is added, on a pool and in a transaction', async () => {
+  const told: string[] = [];
+  const listener = new Client({ connectionString: database.url });
+  await listener.connect();
+  listener.on('notification', ({ payload = '' }) => told.push(payload));
+  await listener.query('LISTEN redrive');
+  const [waited, unwaited] = [newQueue(), newQueue()];
+  await database.db.query(sql`
+    INSERT INTO platform.idle_workers (channel, worker, idle_until)
+    VALUES (${`jobs:${waited}`}, 'one', now() + interval '1 hour'),
+           (${`jobs:${unwaited}`}, 'two', now() - interval '1 hour')`);
+  try {
+    const later = { runAt: new Date(Date.now() + 60_000) };
+    for (const options of [{}, later]) {
+      await jobs.enqueue(pool, waited, 1, options);
+      await jobs.enqueue(pool, unwaited, 1, options);
+    }
+    await inTransaction((tx) => jobs.enqueue(tx, waited, 1));
+    await listener.query('SELECT 1');
+    assert.deepEqual(told, [`jobs:${waited}`, `jobs:${waited}`]);
+  } finally {
+    await listener.end();
+  }
+});
+
+test('jobs that are added one after the other stand in the queue in this order, by whichever way', async () => {
+  const queue = newQueue();
+  await inTransaction(async (tx) => {
+    for (let i = 0; i < 300; i += 1)
+      await tx.query(`SELECT jobs.enqueue($1::text, $2::jsonb)`, [queue, String(i)]);
+  });
+  for (let i = 300; i < 400; i += 1) await jobs.enqueue(pool, queue, i);
+  const rows = await stored(queue);
+  assert.deepEqual(
+    rows.map(({ payload }) => payload),
+    rows.map((_, i) => i),
+  );
+  for (const [way, all] of [rows.slice(0, 300), rows.slice(300)].entries()) {
+    const ids = all.map(({ job_id }) => job_id);
+    assert.deepEqual(ids, ids.toSorted(), `way ${way}`);
+    for (const id of ids) {
+      assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      const madeMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+      assert.ok(Math.abs(Date.now() - madeMs) < 60_000);
+    }
+  }
+});
+
 test('of many jobs with keys each is told whether it is new, or which one it is', async () => {
   const queue = newQueue();
   const old = await jobs.enqueue(pool, queue, 'old', { dedupeKey: 'old' });

@@ -6,7 +6,7 @@ import type { Status } from '../jobs/domain/job.ts';
 import { prepared, sql } from '../platform/postgres/sql.ts';
 import { queueOf, readPayload, type Queue } from './queue.ts';
 import { traceparentOf } from './traceparent.ts';
-import { askClient, type Transaction } from './transaction.ts';
+import { askClient, isPool, type Transaction } from './transaction.ts';
 import { writeJson } from './write-json.ts';
 
 export type EnqueueOptions = Readonly<{
@@ -46,14 +46,50 @@ export async function enqueue<Input, Output>(
   requireQuery('jobs.enqueue(tx, queue, payload)', tx);
   const target = queueOf(queue);
   const job = await storableOf(target, { ...options, payload });
+  return (isPool(tx) ? await insertAlone(tx, target.name, job) : null) ?? callEnqueue(tx, target.name, job);
+}
+
+const call = { call: 'jobs.enqueue', slice: 'jobs' };
+
+/** The way for any client, in a transaction or not: by the function, which has its plans ready on every connection. */
+async function callEnqueue(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
   const statement = sql`
     SELECT job_id::text AS job_id, status, is_duplicate::text AS is_duplicate
     FROM jobs.enqueue(
-      p_queue => ${target.name}::text, p_payload => ${job.payload}::jsonb, p_dedupe_key => ${job.dedupeKey}::text,
+      p_queue => ${queue}::text, p_payload => ${job.payload}::jsonb, p_dedupe_key => ${job.dedupeKey}::text,
       p_priority => ${job.priority}::int, p_run_at => ${job.runAt}::timestamptz,
       p_max_retries => ${job.maxRetries}::int, p_trace => ${job.trace}::text)`;
-  const [row] = await askClient(tx, prepared(statement), { call: 'jobs.enqueue', slice: 'jobs' });
+  const [row] = await askClient(tx, prepared(statement), call);
   return enqueuedOf(row as EnqueuedRow);
+}
+
+const newId = createUuidMaker(systemClock);
+
+/**
+ * What the function does, as one plain statement that the pool's connections keep ready: a quarter cheaper. Null if the
+ * job's key is taken.
+ */
+async function insertAlone(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob | null> {
+  const jobId = newId();
+  const statement = sql`
+    INSERT INTO jobs.job_queue AS j
+      (job_id, queue, payload, dedupe_key, priority, run_at, sort_at, created_at, trace, max_retries)
+    VALUES (${jobId}::uuid, ${queue}::text, ${job.payload}::jsonb, ${job.dedupeKey}::text, ${job.priority}::int,
+            COALESCE(${job.runAt}::timestamptz, statement_timestamp()),
+            CASE WHEN ${job.runAt}::timestamptz > statement_timestamp() THEN ${job.runAt}::timestamptz
+                 ELSE statement_timestamp() - ${job.priority}::int * interval '1 minute' END,
+            statement_timestamp(), ${job.trace}::text,
+            COALESCE(${job.maxRetries}::int,
+                     (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3))
+    ON CONFLICT (queue, dedupe_key)
+      WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
+      DO NOTHING
+    RETURNING CASE WHEN j.run_at <= statement_timestamp() AND EXISTS (
+        SELECT 1 FROM platform.idle_workers
+        WHERE channel = 'jobs:' || j.queue AND idle_until > statement_timestamp())
+      THEN pg_notify('redrive', 'jobs:' || j.queue)::text END AS told`;
+  const rows = await askClient(tx, prepared(statement), { ...call, mayBeNone: true });
+  return rows.length === 0 ? null : { jobId, status: 'pending', duplicate: false };
 }
 
 /**
@@ -67,7 +103,6 @@ export async function enqueueMany<Input, Output>(
 ): Promise<readonly EnqueuedJob[]> {
   requireQuery('jobs.enqueueMany(tx, queue, jobs)', tx);
   const target = queueOf(queue);
-  const newId = createUuidMaker(systemClock);
   const trace = traceparentOf(undefined);
   const texts: string[] = [];
   for (const [i, job] of jobs.entries()) {

@@ -20,7 +20,8 @@ export function requireClient(call: string, tx: unknown): void {
     );
 }
 
-function isPool(tx: unknown): tx is Pool {
+/** Whether what is done on it is one statement by itself, in no transaction of the caller's. */
+export function isPool(tx: unknown): tx is Pool {
   const pool = tx as Readonly<{ totalCount?: unknown; idleCount?: unknown }>;
   return typeof pool.totalCount === 'number' && typeof pool.idleCount === 'number';
 }
@@ -32,7 +33,7 @@ const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 export async function askClient(
   tx: Transaction,
   statement: Sql,
-  what: Readonly<{ call: string; slice: string }>,
+  what: Readonly<{ call: string; slice: string; mayBeNone?: boolean }>,
 ): Promise<readonly unknown[]> {
   let answer: Partial<Awaited<ReturnType<Transaction['query']>>> | undefined;
   try {
@@ -40,7 +41,7 @@ export async function askClient(
   } catch (error) {
     throw missing.has(codeOf(error) ?? '') ? notMigrated(what.slice, error) : error;
   }
-  if (answer?.rows === undefined || answer.rows.length === 0)
+  if (answer?.rows === undefined || (answer.rows.length === 0 && what.mayBeNone !== true))
     throw new TypeError(`${what.call}: query(text, values) of the given client did not answer with { rows }`);
   return answer.rows;
 }

@@ -1,20 +1,19 @@
 -- Jobs that are run with bounded retries, and the dead letters that they may become.
 CREATE SCHEMA jobs;
 
--- UUID version 7: ids of one queue grow with time, so new rows share the pages of the primary key, and a list by
--- id is a list by age. Every name is written with its schema, in place of a search_path of its own: so it becomes a
--- part of the statement that calls it, which makes it several times cheaper.
+-- UUID version 7 with its time to the microsecond: ids of one queue grow with time, so new rows share the pages of the
+-- primary key, a list by id is a list by age, and jobs that are added one after the other keep their order. Every name
+-- is written with its schema, in place of a search_path of its own: so it becomes a part of the statement that calls it,
+-- which makes it several times cheaper. The time is taken once: 12 digits of milliseconds, then 3 of what is beyond.
 CREATE FUNCTION jobs.new_id() RETURNS UUID LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$
-    SELECT pg_catalog.encode(
-        pg_catalog.set_bit(pg_catalog.set_bit(
-            overlay(pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
-                    PLACING substring(pg_catalog.int8send((
-                        pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-                        OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8) FROM 3)
-                    FROM 1 FOR 6),
-            52, 1), 53, 1),
-        'hex')::pg_catalog.uuid
+    SELECT (overlay(
+        ('0' OPERATOR(pg_catalog.||) pg_catalog.to_hex((
+            pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+            OPERATOR(pg_catalog.*) 4096000)::pg_catalog.int8))
+            PLACING '7' FROM 13 FOR 0)
+        OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 20)
+        )::pg_catalog.uuid
 $$;
 
 -- What values a job may have. As domains, which a connection keeps ready: CHECK constraints of the table would be read
