@@ -161,7 +161,7 @@ TABLE jobs.job_attempts
     started_at timestamp with time zone
     ended_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_analyze_scale_factor=0.05)
-    job_id uuid NOT NULL DEFAULT jobs.new_id()
+    job_id uuid NOT NULL DEFAULT platform.new_id()
     queue jobs.queue_name NOT NULL
     payload jsonb NOT NULL
     status jobs.job_status NOT NULL DEFAULT 'pending'::text
@@ -360,7 +360,7 @@ TABLE saga.saga_start_keys
     saga_id uuid NOT NULL
     expires_at timestamp with time zone NOT NULL
 TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
-    id uuid NOT NULL DEFAULT gen_random_uuid()
+    id uuid NOT NULL DEFAULT platform.new_id()
     workflow_name character varying(255) NOT NULL
     current_step integer NOT NULL DEFAULT 0
     status character varying(50) NOT NULL DEFAULT 'STARTED'::character varying
@@ -394,6 +394,12 @@ TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02,
     lease_lost boolean NOT NULL DEFAULT false
     setbacks integer NOT NULL DEFAULT 0
     runs_alone boolean NOT NULL DEFAULT false
+    phase text NOT NULL DEFAULT 
+CASE
+    WHEN (((status)::text = 'STARTED'::text) AND (lease_epoch = 0)) THEN 'NEW'::character varying
+    WHEN ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying])::text[])) THEN 'FORWARD'::character varying
+    ELSE status
+END
 TABLE saga.saga_states_archive
     id uuid NOT NULL
     workflow_name character varying(255) NOT NULL
@@ -431,7 +437,7 @@ TABLE saga.saga_states_archive
     runs_alone boolean NOT NULL
     archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE saga.saga_step_logs WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
-    id uuid NOT NULL DEFAULT gen_random_uuid()
+    id uuid NOT NULL DEFAULT platform.new_id()
     saga_id uuid NOT NULL
     step_index integer NOT NULL
     step_name character varying(255) NOT NULL
@@ -619,16 +625,15 @@ CREATE INDEX idx_saga_states_correlation_id ON saga.saga_states USING btree (cor
 CREATE INDEX idx_saga_states_created_at ON saga.saga_states USING btree (created_at)
 CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (lease_owner IS NOT NULL)
 CREATE INDEX idx_saga_states_needs_person ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_person
-CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (status)
-CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_person) AND ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPENSATING'::character varying])::text[])))
+CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (phase)
+CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_person) AND (phase = ANY (ARRAY['NEW'::text, 'FORWARD'::text, 'COMPENSATING'::text])))
 CREATE INDEX idx_saga_states_wake ON saga.saga_states USING btree (wake_at, id) WHERE (wake_at IS NOT NULL)
 CREATE INDEX idx_saga_states_wake_alone ON saga.saga_states USING btree (wake_at, id) WHERE (runs_alone AND (wake_at IS NOT NULL))
 CREATE INDEX idx_saga_states_workflow_name ON saga.saga_states USING btree (workflow_name)
 CREATE UNIQUE INDEX saga_states_pkey ON saga.saga_states USING btree (id)
 CREATE INDEX idx_saga_states_archive_created_at ON saga.saga_states_archive USING btree (created_at DESC, id)
 CREATE UNIQUE INDEX saga_states_archive_pkey ON saga.saga_states_archive USING btree (id)
-CREATE INDEX idx_saga_step_logs_started_at ON saga.saga_step_logs USING btree (started_at)
-CREATE INDEX idx_saga_step_logs_step_name ON saga.saga_step_logs USING btree (step_name)
+CREATE INDEX idx_saga_step_logs_started_at ON saga.saga_step_logs USING brin (started_at) WITH (autosummarize='on')
 CREATE UNIQUE INDEX saga_step_logs_pkey ON saga.saga_step_logs USING btree (id)
 CREATE UNIQUE INDEX uq_saga_step_logs_attempt ON saga.saga_step_logs USING btree (saga_id, step_index, action, attempt)
 CREATE INDEX idx_saga_step_logs_archive_saga_id ON saga.saga_step_logs_archive USING btree (saga_id)
@@ -646,8 +651,8 @@ CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages 
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
 CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.update_updated_at()
-CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW EXECUTE FUNCTION saga.update_updated_at()
-CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW EXECUTE FUNCTION saga.update_updated_at()
+CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
+CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)
  RETURNS record
  LANGUAGE plpgsql
@@ -831,8 +836,7 @@ BEGIN
     FOR v_saga IN
         SELECT t.id, t.workflow_name, t.status, t.error_message
         FROM saga.saga_states t
-        WHERE t.definition_hash IS NULL AND NOT t.needs_person
-          AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
+        WHERE t.definition_hash IS NULL AND NOT t.needs_person AND t.phase IN ('NEW', 'FORWARD', 'COMPENSATING')
         ORDER BY t.id
         FOR UPDATE
     LOOP
@@ -1124,7 +1128,7 @@ DECLARE
 BEGIN
     FOR v_job IN
         WITH given AS MATERIALIZED (
-            SELECT j.position, COALESCE(j.job_id, jobs.new_id()) AS job_id,
+            SELECT j.position, COALESCE(j.job_id, platform.new_id()) AS job_id,
                    COALESCE(j.payload, 'null') AS payload, j.dedupe_key,
                    COALESCE(j.priority, 0) AS priority, COALESCE(j.run_at, v_now) AS run_at,
                    COALESCE(j.max_retries, v_max_retries) AS max_retries, j.trace
@@ -1534,7 +1538,7 @@ BEGIN
     RETURN v_made;
 END $function$
 
-CREATE OR REPLACE FUNCTION jobs.new_id()
+CREATE OR REPLACE FUNCTION platform.new_id()
  RETURNS uuid
  LANGUAGE sql
  PARALLEL SAFE
@@ -1678,7 +1682,7 @@ BEGIN
         RETURN;
     END IF;
     v_payload := saga.with_plain_numbers(p_payload);
-    saga_id := gen_random_uuid();
+    saga_id := platform.new_id();
     IF p_key IS NOT NULL THEN
         v_digest := encode(sha256(convert_to(
             jsonb_build_array(p_workflow_name, v_payload, p_correlation_id, p_initiated_by)::text, 'UTF8')), 'hex');
@@ -1693,7 +1697,7 @@ BEGIN
                 RETURN;
             END IF;
             -- Its time was over this moment: the key is free.
-            saga_id := gen_random_uuid();
+            saga_id := platform.new_id();
         END LOOP;
     END IF;
     INSERT INTO saga.saga_states

@@ -40,7 +40,7 @@ async function add({ queue = 'usual', status, days, count = 1, ...more }: Row): 
   await database.db.query(sql`
     WITH added AS (
       INSERT INTO jobs.job_queue (job_id, queue, payload, status, resolution, created_at, completed_at)
-      SELECT overlay(jobs.new_id()::text PLACING
+      SELECT overlay(platform.new_id()::text PLACING
                      regexp_replace(lpad(to_hex((date_part('epoch', at) * 1000)::bigint), 12, '0'), '(.{8})', '\\1-')
                      FROM 1 FOR 13)::uuid,
              ${queue}, '{}', ${status}, ${more.resolution ?? null}, at,

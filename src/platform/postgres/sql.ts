@@ -33,7 +33,10 @@ function textOf(strings: readonly string[]): string {
 }
 
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
-  if (!values.some((value) => value instanceof Sql)) return new Sql(strings, values);
+  return values.some((value) => value instanceof Sql) ? splice(strings, values) : new Sql(strings, values);
+}
+
+function splice(strings: readonly string[], values: readonly unknown[]): Sql {
   const parts: string[] = [strings[0] ?? ''];
   const bound: unknown[] = [];
   values.forEach((value, i) => {
@@ -61,5 +64,6 @@ export function prepared(statement: Sql): Sql {
 
 /** Parts put one after another, with `between` in the gaps; nothing for no parts. */
 export function joinSql(parts: readonly Sql[], between: Sql): Sql {
-  return parts.reduce((all, part, i) => (i === 0 ? part : sql`${all}${between}${part}`), sql``);
+  const all = parts.flatMap((part, i) => (i === 0 ? [part] : [between, part]));
+  return splice([], all);
 }

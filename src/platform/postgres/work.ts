@@ -136,6 +136,8 @@ export type SettleOptions = Readonly<{
   keepsLeaseLost?: Sql;
   /** Whether the lease stays: no, unless the work goes on. */
   keepsLease?: Sql;
+  /** Kept ready by the connection: see `KeptReady`. */
+  isPrepared?: boolean;
 }>;
 
 /** Rows of one claim. */
@@ -172,7 +174,9 @@ export async function settle<Row>(
           lease_lost = t.lease_lost AND ${options.keepsLeaseLost ?? sql`false`}
       FROM ${options.held} ${matches}`;
   const statement = sql`WITH settled AS (${change})${options.also ?? sql``} SELECT ${options.select ?? sql`*`} FROM settled`;
-  return withSpan(tracer, 'settle', { slice, items: options.count }, () => db.query<Row>(statement));
+  return withSpan(tracer, 'settle', { slice, items: options.count }, () =>
+    db.query<Row>(options.isPrepared === true ? prepared(statement) : statement),
+  );
 }
 
 function leaseAfter(keepsLease: Sql | undefined): Sql {

@@ -185,16 +185,23 @@ export function createSagaClaims({ db, worker, time }: SagaClaimDeps) {
   };
 }
 
-/** What is due in a lane, in the order of its index. */
+const leastId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * What is due in a lane, in the order of its index. With `from` as a bound of the first column alone, the planner takes
+ * the two bounds for a narrow range where it knows nothing of the times: it would read and sort all that is due for
+ * every claim.
+ */
 const dueOf = (
   from: Date | null,
   lane: ClaimOptions['lane'],
 ): Pick<WorkClaim, 'where' | 'orderBy' | 'set'> => ({
   where: sql`
-    t.wake_at <= now() AND ${from === null ? sql`true` : sql`t.wake_at >= ${from}`}
+    t.wake_at <= now()
+    AND ${from === null ? sql`true` : sql`(t.wake_at, t.id) >= (${from}::timestamptz, ${leastId}::uuid)`}
     AND ${lane === 'alone' ? sql`t.runs_alone` : sql`NOT t.runs_alone`}`,
   orderBy: sql`t.wake_at, t.id`,
-  set: sql`wake_at = NULL`,
+  set: sql`wake_at = NULL, updated_at = now()`,
 });
 
 type Blamed = Pick<SagaRow, 'id' | 'setbacks'>;

@@ -1,6 +1,7 @@
 import { backoffMs } from '../../kernel/backoff.ts';
 import { sleep } from '../../kernel/clock.ts';
 import { codeOf, messageOf } from '../../kernel/errors.ts';
+import { createKeptReady, type KeptReady } from '../../platform/postgres/kept-ready.ts';
 import { rowsOf } from '../../platform/postgres/rows-of.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { reap, renew } from '../../platform/postgres/work.ts';
@@ -18,16 +19,19 @@ export type SagaStoreDeps = SagaClaimDeps &
     addEvents: AddEvents | null;
   }>;
 
+type SettleDeps = SagaStoreDeps & Readonly<{ keptReady: KeptReady }>;
+
 const reapBatch = 500;
 const settleWithinMs = 10_000;
 const settleBackoff = { initialMs: 20, maxMs: 1000, jitter: 0.2 };
 
 export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
   const { db, worker, time } = deps;
+  const keptReady = createKeptReady(db, worker.clock, ['saga.saga_states', 'saga.saga_step_logs']);
   return {
     claim: createSagaClaims(deps),
 
-    settle: (settles) => settleAll(deps, settles),
+    settle: (settles) => settleAll({ ...deps, keptReady }, settles),
 
     async renew(held, leaseMs) {
       const renewed = await renew<string>(worker, sagas, {
@@ -76,7 +80,7 @@ export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
  * process may have a saga twice, once without knowing that it has lost it: only the newest claim can be the true one.
  */
 async function settleAll(
-  deps: SagaStoreDeps,
+  deps: SettleDeps,
   settles: readonly SagaSettle[],
 ): Promise<readonly SettleResult[]> {
   const sorted = settles.toSorted((a, b) => (a.saga.id < b.saga.id ? -1 : 1));
@@ -95,7 +99,7 @@ async function settleAll(
 
 /** A batch that fails on its data is halved down to the culprit; nothing of it was written. */
 async function settleBatch(
-  deps: SagaStoreDeps,
+  deps: SettleDeps,
   settles: readonly SagaSettle[],
   results: Map<string, SettleResult>,
 ): Promise<void> {
@@ -121,13 +125,13 @@ async function settleBatch(
  * else's. A commit of which nobody knows counts as a lost lease.
  */
 async function settleWithTries(
-  { db, addEvents, worker }: SagaStoreDeps,
+  { db, addEvents, worker, keptReady }: SettleDeps,
   settles: readonly SagaSettle[],
 ): Promise<ReadonlySet<string>> {
   const begin = worker.clock.monotonicMs();
   for (let tries = 1; ; tries += 1)
     try {
-      return await settleSagas(db, settles, addEvents);
+      return await keptReady.run((isPrepared) => settleSagas(db, settles, addEvents, { isPrepared }));
     } catch (error) {
       if (!wasNotWritten(error) || worker.clock.monotonicMs() - begin > settleWithinMs) throw error;
       await sleep(backoffMs(settleBackoff, tries));

@@ -1,7 +1,8 @@
 import { sleep } from '../../kernel/clock.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { sql } from '../../platform/postgres/sql.ts';
+import { joinSql, sql } from '../../platform/postgres/sql.ts';
 import type { Metrics } from '../../platform/telemetry/metrics.ts';
+import { hasStatus } from './saga-rows.ts';
 
 /**
  * Figures about the database are the same in every replica, so only the holder of the lease exports them: two
@@ -87,13 +88,12 @@ async function measure(
 }
 
 async function countActive(db: Queryable, countedRows: number): Promise<ReadonlyMap<string, number>> {
-  const rows = await db.query<{ status: string; count: number }>(sql`
-    SELECT asked.status, counted.count
-    FROM unnest(${activeStatuses}::text[]) AS asked (status)
-    CROSS JOIN LATERAL (
-      SELECT count(*)::int FROM (
-        SELECT 1 FROM saga.saga_states s WHERE s.status = asked.status LIMIT ${countedRows}) AS found
-    ) AS counted`);
+  const counts = activeStatuses.map(
+    (status) => sql`
+    SELECT ${status}::text AS status, count(*)::int AS count
+    FROM (SELECT 1 FROM saga.saga_states t WHERE ${hasStatus(status)} LIMIT ${countedRows}) AS found`,
+  );
+  const rows = await db.query<{ status: string; count: number }>(joinSql(counts, sql` UNION ALL `));
   return new Map(rows.map(({ status, count }) => [status, count]));
 }
 
@@ -114,7 +114,7 @@ async function measureDoubt(db: Queryable, measuredRows: number): Promise<number
     WITH looked_at AS MATERIALIZED (
       (SELECT id FROM saga.saga_states WHERE needs_person ORDER BY created_at, id DESC LIMIT ${measuredRows})
       UNION
-      (SELECT id FROM saga.saga_states WHERE status IN ('RUNNING', 'COMPENSATING') LIMIT ${measuredRows})
+      (SELECT id FROM saga.saga_states WHERE phase IN ('FORWARD', 'COMPENSATING') LIMIT ${measuredRows})
     )
     SELECT date_part('epoch', clock_timestamp() - min(doubt.since)) AS seconds
     FROM looked_at

@@ -28,9 +28,10 @@ export async function settleSagas(
   db: Database,
   settles: readonly SagaSettle[],
   addEvents: AddEvents | null,
+  { isPrepared = false } = {},
 ): Promise<ReadonlySet<string>> {
   const events = addEvents === null ? [] : settles.flatMap(eventsOf);
-  if (addEvents === null || events.length === 0) return writeStates(db, settles);
+  if (addEvents === null || events.length === 0) return writeStates(db, settles, isPrepared);
   return db.transaction(async (tx) => {
     const settled = await writeStates(tx, settles);
     const told = events.filter(({ sagaId }) => settled.has(sagaId));
@@ -55,23 +56,26 @@ const text = (value: string | null): string | null => (value === null ? null : c
 const json = (value: unknown): string => JSON.stringify(value) ?? 'null';
 const instant = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
+/** What is as it is for most sagas is not sent, and read as missing. */
+const unless = <T>(value: T, usual: T): T | null => (value === usual ? null : value);
+
 const stateColumns: readonly Column<SagaSettle>[] = [
   [sql`key`, sql`uuid[]`, ({ saga }) => saga.id],
   [sql`epoch`, sql`bigint[]`, ({ saga }) => saga.lease.epoch],
   [sql`known_abort`, sql`text[]`, ({ known }) => known.abort?.kind ?? null],
-  [sql`known_over`, sql`boolean[]`, ({ known }) => known.isDeadlineOver],
-  [sql`keeps_lease`, sql`boolean[]`, ({ keepsLease }) => keepsLease],
-  [sql`setbacks`, sql`int[]`, ({ setbacks }) => setbacks ?? 0],
-  [sql`runs_alone`, sql`boolean[]`, ({ runsAlone }) => runsAlone ?? false],
+  [sql`known_over`, sql`boolean[]`, ({ known }) => unless(known.isDeadlineOver, false)],
+  [sql`keeps_lease`, sql`boolean[]`, ({ keepsLease }) => unless(keepsLease, true)],
+  [sql`setbacks`, sql`int[]`, ({ setbacks = 0 }) => unless(setbacks, 0)],
+  [sql`runs_alone`, sql`boolean[]`, ({ runsAlone = false }) => unless(runsAlone, false)],
   [sql`status`, sql`text[]`, ({ state }) => state.status],
   [sql`current_step`, sql`int[]`, ({ state }) => state.currentStep],
   [sql`step_outputs`, sql`jsonb[]`, ({ state }) => json(state.outputs)],
   [sql`error_message`, sql`text[]`, ({ state }) => text(state.errorMessage)],
-  [sql`compensation`, sql`text[]`, ({ state }) => state.compensation],
+  [sql`compensation`, sql`text[]`, ({ state }) => unless(state.compensation, 'none')],
   [sql`stuck_step`, sql`int[]`, ({ state }) => state.stuck?.step ?? null],
   [sql`stuck_op`, sql`text[]`, ({ state }) => state.stuck?.op ?? null],
   [sql`stuck_reason`, sql`text[]`, ({ state }) => text(state.stuck?.reason ?? null)],
-  [sql`pivot_opened`, sql`boolean[]`, ({ state }) => state.pivotOpened],
+  [sql`pivot_opened`, sql`boolean[]`, ({ state }) => unless(state.pivotOpened, false)],
   [sql`polls`, sql`int[]`, ({ state }) => state.polling?.polls ?? null],
   [sql`failed_polls`, sql`int[]`, ({ state }) => state.polling?.failedPolls ?? null],
   [sql`wake_at`, sql`timestamptz[]`, ({ state }) => instant(state.wakeAt)],
@@ -81,31 +85,39 @@ const stateColumns: readonly Column<SagaSettle>[] = [
 export const isDeadlineNews: Sql = sql`
   (t.deadline_at <= clock_timestamp() AND NOT t.deadline_over AND NOT t.pivot_opened AND t.status <> 'COMPENSATING')`;
 
-async function writeStates(db: Queryable, settles: readonly SagaSettle[]): Promise<ReadonlySet<string>> {
+async function writeStates(
+  db: Queryable,
+  settles: readonly SagaSettle[],
+  isPrepared = false,
+): Promise<ReadonlySet<string>> {
   const changed = settles.flatMap(({ saga, changed: rows }) =>
     rows.map((row) => ({ sagaId: saga.id, ...row })),
   );
   const added = settles.flatMap(({ saga, added: rows }) =>
     rows.map((row) => ({ sagaId: saga.id, stepName: saga.workflow.steps[row.step]?.name ?? '', ...row })),
   );
-  const rows = await settle<{ id: string }>(db, sagas, {
+  const [settled] = await settle<{ some: readonly string[] | null }>(db, sagas, {
     held: rowsOf(sql`held`, settles, stateColumns),
     count: settles.length,
     guard: sql`
       ${isActive} AND t.lease_owner IS NOT NULL AND t.abort_requested IS NOT DISTINCT FROM held.known_abort
-      AND (held.known_over OR (${isDeadlineNews}) IS NOT TRUE)`,
+      AND (held.known_over IS TRUE OR (${isDeadlineNews}) IS NOT TRUE)`,
     set: sql`
       status = held.status, current_step = held.current_step, step_outputs = held.step_outputs,
-      error_message = held.error_message, compensation = held.compensation,
+      error_message = held.error_message, compensation = COALESCE(held.compensation, 'none'),
       needs_person = held.stuck_step IS NOT NULL, stuck_step = held.stuck_step, stuck_op = held.stuck_op,
-      stuck_reason = held.stuck_reason, pivot_opened = held.pivot_opened, deadline_over = held.known_over,
-      polls = held.polls, failed_polls = held.failed_polls, wake_at = held.wake_at,
-      setbacks = held.setbacks, runs_alone = held.runs_alone`,
-    keepsLease: sql`held.keeps_lease`,
+      stuck_reason = held.stuck_reason, pivot_opened = held.pivot_opened IS TRUE,
+      deadline_over = held.known_over IS TRUE, polls = held.polls, failed_polls = held.failed_polls,
+      wake_at = held.wake_at, setbacks = COALESCE(held.setbacks, 0), runs_alone = held.runs_alone IS TRUE,
+      updated_at = now()`,
+    keepsLease: sql`held.keeps_lease IS NULL`,
     returning: sql`t.id, t.workflow_name, t.needs_person, t.stuck_op, t.stuck_reason`,
+    // As a rule all are written, and then the database sends no ids.
+    select: sql`CASE WHEN count(*) < ${settles.length} THEN COALESCE(json_agg(id), '[]') END AS some`,
     also: sql`${closeRows(changed)}${addRows(added)}${tellPeople}`,
+    isPrepared,
   });
-  return new Set(rows.map(({ id }) => id));
+  return new Set(settled?.some ?? settles.map(({ saga }) => saga.id));
 }
 
 type LogEntry = AddedAttempt & Readonly<{ sagaId: string }>;
@@ -117,8 +129,8 @@ const logEntryColumns: readonly Column<LogEntry>[] = [
   [sql`attempt`, sql`int[]`, ({ attempt }) => attempt],
   [sql`status`, sql`text[]`, ({ status }) => status],
   [sql`answer`, sql`text[]`, ({ answer }) => answer],
-  [sql`is_unsent`, sql`boolean[]`, ({ isUnsent }) => isUnsent],
-  [sql`is_last`, sql`boolean[]`, ({ isLast }) => isLast],
+  [sql`is_unsent`, sql`boolean[]`, ({ isUnsent }) => unless(isUnsent, false)],
+  [sql`is_last`, sql`boolean[]`, ({ isLast }) => unless(isLast, false)],
   [sql`response`, sql`jsonb[]`, ({ answer, output }) => (answer === 'done' ? json(output) : null)],
   [sql`error`, sql`text[]`, ({ error }) => text(error)],
   [sql`actor`, sql`text[]`, ({ by }) => by?.actor ?? null],
@@ -129,9 +141,9 @@ function closeRows(entries: readonly LogEntry[]): Sql {
   if (entries.length === 0) return sql``;
   return sql`, closed AS (
     UPDATE saga.saga_step_logs l
-    SET status = entry.status, answer = entry.answer, is_unsent = entry.is_unsent, is_last = entry.is_last,
-        response_payload = entry.response, error_message = entry.error, actor = entry.actor, reason = entry.reason,
-        completed_at = COALESCE(l.completed_at, clock_timestamp())
+    SET status = entry.status, answer = entry.answer, is_unsent = entry.is_unsent IS TRUE,
+        is_last = entry.is_last IS TRUE, response_payload = entry.response, error_message = entry.error,
+        actor = entry.actor, reason = entry.reason, completed_at = COALESCE(l.completed_at, clock_timestamp()), updated_at = now()
     FROM ${rowsOf(sql`entry`, entries, logEntryColumns)} JOIN settled ON settled.id = entry.saga_id
     WHERE l.saga_id = entry.saga_id AND l.step_index = entry.step_index AND l.action = entry.action
       AND l.attempt = entry.attempt
@@ -151,7 +163,7 @@ function addRows(entries: readonly (LogEntry & Readonly<{ stepName: string }>)[]
       (saga_id, step_index, step_name, action, attempt, status, answer, is_unsent, is_last, request_payload,
        response_payload, error_message, actor, reason, started_at, completed_at)
     SELECT entry.saga_id, entry.step_index, entry.step_name, entry.action, entry.attempt, entry.status, entry.answer,
-           entry.is_unsent, entry.is_last, entry.request, entry.response, entry.error, entry.actor, entry.reason,
+           entry.is_unsent IS TRUE, entry.is_last IS TRUE, entry.request, entry.response, entry.error, entry.actor, entry.reason,
            entry.started_at, CASE WHEN entry.status IS NOT NULL THEN clock_timestamp() END
     FROM ${rowsOf(sql`entry`, entries, columns)} JOIN settled ON settled.id = entry.saga_id
   )`;

@@ -64,7 +64,7 @@ async function hasUnknown(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ is_there: boolean }>(sql`
     SELECT EXISTS (
       SELECT 1 FROM saga.saga_states
-      WHERE definition_hash IS NULL AND NOT needs_person AND status IN ('STARTED', 'RUNNING', 'COMPENSATING')
+      WHERE definition_hash IS NULL AND NOT needs_person AND phase IN ('NEW', 'FORWARD', 'COMPENSATING')
     ) AS is_there`);
   return row?.is_there === true;
 }

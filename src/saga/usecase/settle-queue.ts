@@ -2,7 +2,7 @@ import type { SagaSettle, SagaStore, SettleResult } from './ports.ts';
 
 /**
  * Settles the steps of many sagas together: while one batch is written, the next one gathers. Where much waits there
- * are two writers: one commits while the other writes. A batch is bounded by number and by size.
+ * are several writers: one writes while others wait for their commits. A batch is bounded by number and by size.
  */
 export type SettleQueue = Readonly<{
   /** `bytes`: about as many are written with it. */
@@ -16,7 +16,8 @@ type Waiting = Readonly<{ one: SagaSettle; bytes: number; resolve: (result: Queu
 
 const maxBatch = 250;
 const maxBatchBytes = 4 * 1024 * 1024;
-const worthASecondWriter = 32;
+const mostWriters = 3;
+const worthAnotherWriter = 32;
 
 export function createSettleQueue(store: Pick<SagaStore, 'settle'>): SettleQueue {
   const waiting: Waiting[] = [];
@@ -50,7 +51,7 @@ export function createSettleQueue(store: Pick<SagaStore, 'settle'>): SettleQueue
     settle: (one, bytes) =>
       new Promise((resolve) => {
         waiting.push({ one, bytes, resolve });
-        if (writers === 0 || (writers === 1 && waiting.length >= worthASecondWriter)) {
+        if (writers === 0 || (writers < mostWriters && waiting.length >= worthAnotherWriter)) {
           writers += 1;
           // What is decided in the same moment is written together.
           setImmediate(() => void writeAll());

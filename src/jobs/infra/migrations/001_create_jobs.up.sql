@@ -1,21 +1,6 @@
 -- Jobs that are run with bounded retries, and the dead letters that they may become.
 CREATE SCHEMA jobs;
 
--- UUID version 7 with its time to the microsecond: ids of one queue grow with time, so new rows share the pages of the
--- primary key, a list by id is a list by age, and jobs that are added one after the other keep their order. Every name
--- is written with its schema, in place of a search_path of its own: so it becomes a part of the statement that calls it,
--- which makes it several times cheaper. The time is taken once: 12 digits of milliseconds, then 3 of what is beyond.
-CREATE FUNCTION jobs.new_id() RETURNS UUID LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$
-    SELECT (overlay(
-        ('0' OPERATOR(pg_catalog.||) pg_catalog.to_hex((
-            pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-            OPERATOR(pg_catalog.*) 4096000)::pg_catalog.int8))
-            PLACING '7' FROM 13 FOR 0)
-        OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 20)
-        )::pg_catalog.uuid
-$$;
-
 -- What values a job may have. As domains, which a connection keeps ready: CHECK constraints of the table would be read
 -- from their stored form by every statement, and made adding a single job a third dearer.
 CREATE DOMAIN jobs.queue_name AS TEXT CHECK (length(VALUE) BETWEEN 1 AND 100);
@@ -28,7 +13,7 @@ CREATE DOMAIN jobs.retry_count AS INT CHECK (VALUE >= 0);
 CREATE DOMAIN jobs.max_retries AS INT CHECK (VALUE >= 1);
 
 CREATE TABLE jobs.job_queue (
-    job_id        UUID        PRIMARY KEY DEFAULT jobs.new_id(),
+    job_id        UUID        PRIMARY KEY DEFAULT platform.new_id(),
     queue         jobs.queue_name NOT NULL,
     payload       JSONB       NOT NULL,
     status        jobs.job_status NOT NULL DEFAULT 'pending',
@@ -217,7 +202,7 @@ DECLARE
 BEGIN
     FOR v_job IN
         WITH given AS MATERIALIZED (
-            SELECT j.position, COALESCE(j.job_id, jobs.new_id()) AS job_id,
+            SELECT j.position, COALESCE(j.job_id, platform.new_id()) AS job_id,
                    COALESCE(j.payload, 'null') AS payload, j.dedupe_key,
                    COALESCE(j.priority, 0) AS priority, COALESCE(j.run_at, v_now) AS run_at,
                    COALESCE(j.max_retries, v_max_retries) AS max_retries, j.trace

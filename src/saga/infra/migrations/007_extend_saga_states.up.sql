@@ -1,4 +1,5 @@
 ALTER TABLE saga.saga_states
+    ALTER COLUMN id SET DEFAULT platform.new_id(),
     ADD COLUMN definition_hash TEXT        REFERENCES saga.workflow_definitions (hash),
     -- What the steps that are done have answered, by their names.
     ADD COLUMN step_outputs    JSONB       NOT NULL DEFAULT '{}',
@@ -42,6 +43,23 @@ CREATE INDEX idx_saga_states_wake_alone ON saga.saga_states (wake_at, id) WHERE 
 -- For whoever looks after lost workers; never more rows than are under way.
 CREATE INDEX idx_saga_states_leased ON saga.saga_states (id) WHERE lease_owner IS NOT NULL;
 CREATE INDEX idx_saga_states_needs_person ON saga.saga_states (created_at DESC, id) WHERE needs_person;
+
+-- What the status says, as far as it is worth an index entry (decision 0053). A saga that is begun becomes RUNNING with
+-- its first call and stays in its phase, so that its row is changed in place: NEW until it is claimed for the first
+-- time, FORWARD while it is STARTED or RUNNING after that, and then as its status.
+ALTER TABLE saga.saga_states ADD COLUMN phase TEXT NOT NULL GENERATED ALWAYS AS (
+    CASE
+        WHEN status = 'STARTED' AND lease_epoch = 0 THEN 'NEW'
+        WHEN status IN ('STARTED', 'RUNNING') THEN 'FORWARD'
+        ELSE status
+    END) STORED;
+DROP INDEX saga.idx_saga_states_status;
+CREATE INDEX idx_saga_states_status ON saga.saga_states (phase);
 -- What nobody here can run and nobody was asked about; none, as a rule.
 CREATE INDEX idx_saga_states_unknown ON saga.saga_states (id)
-    WHERE definition_hash IS NULL AND NOT needs_person AND status IN ('STARTED', 'RUNNING', 'COMPENSATING');
+    WHERE definition_hash IS NULL AND NOT needs_person AND phase IN ('NEW', 'FORWARD', 'COMPENSATING');
+
+-- Our own statements say when a row was changed: a trigger would be run for each of them. It is for all others.
+CREATE OR REPLACE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states
+    FOR EACH ROW WHEN (NEW.updated_at = OLD.updated_at)
+    EXECUTE FUNCTION saga.update_updated_at();

@@ -37,6 +37,14 @@ DROP INDEX saga.idx_saga_step_logs_saga_id_step_index;
 -- nobody anywhere (decision 0047).
 DROP INDEX saga.idx_saga_step_logs_status;
 DROP INDEX saga.idx_saga_step_logs_action;
+DROP INDEX saga.idx_saga_step_logs_step_name;
+-- Rows come in the order of their starts, so a summary of every so many pages finds those of a time.
+DROP INDEX saga.idx_saga_step_logs_started_at;
+CREATE INDEX idx_saga_step_logs_started_at ON saga.saga_step_logs USING brin (started_at) WITH (autosummarize = on);
+ALTER TABLE saga.saga_step_logs ALTER COLUMN id SET DEFAULT platform.new_id();
+CREATE OR REPLACE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs
+    FOR EACH ROW WHEN (NEW.updated_at = OLD.updated_at)
+    EXECUTE FUNCTION saga.update_updated_at();
 ALTER TABLE saga.saga_step_logs SET (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
 ALTER TABLE saga.saga_states SET (
@@ -59,8 +67,7 @@ BEGIN
     FOR v_saga IN
         SELECT t.id, t.workflow_name, t.status, t.error_message
         FROM saga.saga_states t
-        WHERE t.definition_hash IS NULL AND NOT t.needs_person
-          AND t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')
+        WHERE t.definition_hash IS NULL AND NOT t.needs_person AND t.phase IN ('NEW', 'FORWARD', 'COMPENSATING')
         ORDER BY t.id
         FOR UPDATE
     LOOP

@@ -1,6 +1,7 @@
 -- What has ended is moved here with its log, in one transaction.
 CREATE TABLE saga.saga_states_archive (LIKE saga.saga_states);
 ALTER TABLE saga.saga_states_archive
+    DROP COLUMN phase,
     ADD COLUMN archived_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     ADD PRIMARY KEY (id);
 CREATE INDEX idx_saga_states_archive_created_at ON saga.saga_states_archive (created_at DESC, id);

@@ -140,7 +140,7 @@ BEGIN
         RETURN;
     END IF;
     v_payload := saga.with_plain_numbers(p_payload);
-    saga_id := gen_random_uuid();
+    saga_id := platform.new_id();
     IF p_key IS NOT NULL THEN
         v_digest := encode(sha256(convert_to(
             jsonb_build_array(p_workflow_name, v_payload, p_correlation_id, p_initiated_by)::text, 'UTF8')), 'hex');
@@ -155,7 +155,7 @@ BEGIN
                 RETURN;
             END IF;
             -- Its time was over this moment: the key is free.
-            saga_id := gen_random_uuid();
+            saga_id := platform.new_id();
         END LOOP;
     END IF;
     INSERT INTO saga.saga_states
