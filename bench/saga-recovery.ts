@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../src/platform/postgres/sql.ts';
 import { createPostgresWorkflows } from '../src/saga/infra/postgres-workflows.ts';
+import type { SendCall } from '../src/saga/usecase/ports.ts';
 import { createBenchEngine, threeSteps } from './saga-support.ts';
 import { openPostgres, until } from './support.ts';
 
@@ -30,11 +31,12 @@ try {
   await db.query(sql`VACUUM ANALYZE`);
   const called = new Map<string, number>();
   const begin = performance.now();
-  const engine = createBenchEngine(db, atOnce, async ({ saga }) => {
+  const send: SendCall = async ({ saga }) => {
     if (!called.has(saga.id)) called.set(saga.id, performance.now() - begin);
     await wait(10);
     return { class: 'done', output: { id: 'r-1' } };
-  });
+  };
+  const engine = createBenchEngine(db, { atOnce, send });
   let mostMb = 0;
   const watching = setInterval(() => {
     mostMb = Math.max(mostMb, process.memoryUsage().rss / 1024 / 1024);

@@ -55,6 +55,8 @@ export type RestateSetting = Readonly<{
   atOnce: number;
   /** Null: as it comes, 24. They are its shards, each with a log of its own. */
   partitions: number | null;
+  /** So many first. */
+  warmUp: number;
 }>;
 
 /**
@@ -64,7 +66,7 @@ export type RestateSetting = Readonly<{
  */
 export async function measureRestate(
   restate: Restate,
-  { count, atOnce, partitions }: RestateSetting,
+  { count, atOnce, partitions, warmUp }: RestateSetting,
 ): Promise<Readonly<{ forward: number; undo: number }>> {
   const participants = { calls: 0 };
   const server = await startServer(restate.serverPath, partitions);
@@ -88,9 +90,9 @@ export async function measureRestate(
       const calls = participants.calls - callsBefore;
       if (calls < sagas * callsEach) throw new Error(`${calls} calls for ${sagas} sagas are too few`);
     };
-    await drain('forward', 2 * atOnce);
+    await drain('forward', warmUp);
     const forward = count / (await timed(() => drain('forward', count)));
-    await drain('undo', 2 * atOnce);
+    await drain('undo', warmUp);
     const undo = count / (await timed(() => drain('undo', count)));
     return { forward, undo };
   } finally {

@@ -4,6 +4,7 @@ import type { Database } from '../src/platform/postgres/database.ts';
 import { createWake } from '../src/platform/postgres/wake.ts';
 import type { Step, Workflow } from '../src/saga/domain/workflow.ts';
 import { createDatabaseClock } from '../src/saga/infra/database-clock.ts';
+import type { AddEvents } from '../src/saga/infra/settle-sagas.ts';
 import { createPostgresSagaStore } from '../src/saga/infra/postgres-saga-store.ts';
 import { createCallSlots } from '../src/saga/usecase/call-slots.ts';
 import type { SendCall } from '../src/saga/usecase/ports.ts';
@@ -35,11 +36,13 @@ export type BenchEngine = Readonly<{
   ended(count: number): Promise<void>;
 }>;
 
-/** The engine as the server runs it, with participants in this process, and no events. */
-export function createBenchEngine(db: Database, atOnce: number, send: SendCall): BenchEngine {
+export type BenchOptions = Readonly<{ atOnce: number; send: SendCall; addEvents?: AddEvents }>;
+
+/** The engine as the server runs it; without `addEvents` there are no events. */
+export function createBenchEngine(db: Database, { atOnce, send, addEvents }: BenchOptions): BenchEngine {
   const worker = { db, clock: systemClock, owner: `bench-${randomUUID()}`, onStale: () => {} };
   const time = createDatabaseClock(systemClock);
-  const store = createPostgresSagaStore({ db, worker, time, addEvents: null });
+  const store = createPostgresSagaStore({ db, worker, time, addEvents: addEvents ?? null });
   const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
   const enough = Promise.withResolvers<void>();
   let ends = 0;

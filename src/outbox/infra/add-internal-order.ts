@@ -42,7 +42,7 @@ export async function addInternalOrders(tx: Queryable, orders: readonly Internal
         (idempotency_key, request_json, request_digest, status, next_attempt_at, destination, ordering_key, ordering_seq)
       SELECT idempotency_key, request, digest, 'queued', clock_timestamp(), destination, ordering_key,
              CASE WHEN ordering_key IS NOT NULL THEN nextval('outbox.ordering_seqs') END
-      FROM (SELECT * FROM ${rowsOf(sql`told`, numbered, orderColumns)} ORDER BY no) AS sorted
+      FROM (SELECT told.* FROM ${rowsOf(sql`told`, numbered, orderColumns)} ORDER BY no) AS sorted
       RETURNING id, idempotency_key
     )
     INSERT INTO outbox.outbox_audit (outbox_id, status_to, retry_count, idempotency_key, actor)

@@ -32,18 +32,12 @@ function arrayText(values: readonly unknown[]): string {
 }
 
 function elementText(value: unknown): string {
-  switch (typeof value) {
-    case 'number':
-    case 'bigint':
-    case 'boolean':
-      return String(value);
-    case 'string':
-      return quoted(value);
-    default:
-      if (value === null || value === undefined) return 'NULL';
-      if (value instanceof Date) return `"${value.toISOString()}"`;
-      throw new TypeError(`a column of rows cannot have a ${typeof value}`);
-  }
+  if (typeof value === 'string') return quoted(value);
+  if (value === null || value === undefined) return 'NULL';
+  if (value instanceof Date) return `"${value.toISOString()}"`;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+    return String(value);
+  throw new TypeError(`a column of rows cannot have a ${typeof value}`);
 }
 
 const special = /["\\]/;

@@ -79,10 +79,7 @@ export function createPostgresSagaStore(deps: SagaStoreDeps): SagaStore {
  * Sorted, so that two processes that settle the same sagas wait for each other and do not lock each other out. A
  * process may have a saga twice, once without knowing that it has lost it: only the newest claim can be the true one.
  */
-async function settleAll(
-  deps: SettleDeps,
-  settles: readonly SagaSettle[],
-): Promise<readonly SettleResult[]> {
+async function settleAll(deps: SettleDeps, settles: readonly SagaSettle[]): Promise<readonly SettleResult[]> {
   const sorted = settles.toSorted((a, b) => (a.saga.id < b.saga.id ? -1 : 1));
   const newest = new Map<string, SagaSettle>();
   for (const one of sorted) {

@@ -25,14 +25,9 @@ export const isActive: Sql = sql`t.status IN ('STARTED', 'RUNNING', 'COMPENSATIN
 
 /** That `t` has the status, as the index on the phases can find it. */
 export function hasStatus(status: Status): Sql {
-  switch (status) {
-    case 'STARTED':
-      return sql`t.phase IN ('NEW', 'FORWARD') AND t.status = 'STARTED'`;
-    case 'RUNNING':
-      return sql`t.phase = 'FORWARD' AND t.status = 'RUNNING'`;
-    default:
-      return sql`t.phase = ${status}`;
-  }
+  if (status === 'STARTED') return sql`t.phase IN ('NEW', 'FORWARD') AND t.status = 'STARTED'`;
+  if (status === 'RUNNING') return sql`t.phase = 'FORWARD' AND t.status = 'RUNNING'`;
+  return sql`t.phase = ${status}`;
 }
 
 export type SagaRow = Readonly<{

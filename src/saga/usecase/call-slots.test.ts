@@ -31,6 +31,31 @@ test('a slot that comes free goes to whoever has waited longest for its service'
   assert.ok(await waiting[1]);
 });
 
+test('who has a slot goes on before those who wait, also with another service', async () => {
+  const { slots } = slotsAt({ most: 3 });
+  const [first, second] = [slots.takeNow('shop'), slots.takeNow('shop')];
+  const waiting = slots.take('shop');
+  const again = first?.swapFor('shop');
+  assert.equal(again?.service, 'shop');
+  assert.equal(slots.inFlight(), 2);
+  const elsewhere = second?.swapFor('bank');
+  assert.equal(elsewhere?.service, 'bank');
+  assert.ok(await waiting, 'what is left behind is for those who wait');
+  assert.equal(slots.inFlight(), 3);
+  assert.equal(elsewhere?.swapFor('shop'), null, 'there is none');
+  assert.equal(slots.inFlight(), 2);
+});
+
+test('a swap begins a new measure of how long calls take', () => {
+  const { slots, time } = slotsAt();
+  let slot = slots.takeNow('shop');
+  for (let call = 1; call <= 100; call += 1) {
+    time.ms = call * 500;
+    slot = slot?.swapFor('shop') ?? null;
+  }
+  assert.equal(slots.pauseMs('shop'), 1000, 'each call took half a second');
+});
+
 test('where as many wait as may, the next one is sent away; and at a stop all are', async () => {
   const { slots } = slotsAt();
   slots.takeNow('shop');

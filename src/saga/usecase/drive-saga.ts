@@ -80,7 +80,6 @@ async function goOn(deps: DriveDeps, drive: Drive): Promise<void> {
     // A poll stores nothing before it is sent, so it may also be left to somebody else.
     if (call === null || !deps.isLeaseAlive(drive.saga)) return;
     const answer = await callOut(deps, drive.saga, call);
-    leaveSlot(drive);
     drive.event = { kind: 'answered', ...call, answer };
     if (answer.class === 'done')
       drive.saga = { ...drive.saga, bytes: drive.saga.bytes + sizeOf(answer.output) };
@@ -101,8 +100,9 @@ async function move(deps: DriveDeps, drive: Drive): Promise<Call | null> {
     const wanted = next.do === 'call' || next.do === 'poll' ? next.call.service : null;
     const mayGoOn = (): boolean =>
       wanted !== null && deps.mayGoOn(saga, event.kind) && !isNewDanger(saga, event, decision.state);
+    if (wanted === null || !mayGoOn()) leaveSlot(drive);
     // Time has passed: what was decided is decided again.
-    if (wanted !== null && mayGoOn() && (await hasWaitedFor(deps, drive, wanted))) continue;
+    else if (await hasWaitedFor(deps, drive, wanted)) continue;
     const goesOn = mayGoOn();
     const hasSlot = goesOn && drive.slot?.service === wanted;
     if (next.do === 'poll' && hasSlot) {
@@ -136,11 +136,12 @@ async function move(deps: DriveDeps, drive: Drive): Promise<Call | null> {
 
 /** Whether it has a slot now that it had to wait for. */
 async function hasWaitedFor({ slots }: DriveDeps, drive: Drive, service: string): Promise<boolean> {
-  if (drive.slot?.service === service) return false;
-  leaveSlot(drive);
-  drive.slot = slots.takeNow(service);
+  const isAnswered = drive.event.kind === 'answered';
+  // One that a call was made with is another one for the next call, also to the same service.
+  if (drive.slot?.service === service && !isAnswered) return false;
+  drive.slot = drive.slot === null ? slots.takeNow(service) : drive.slot.swapFor(service);
   // What is known already does not wait for a slot: it is written down first.
-  if (drive.slot !== null || drive.event.kind === 'answered') return false;
+  if (drive.slot !== null || isAnswered) return false;
   drive.slot = await slots.take(service);
   return drive.slot !== null;
 }

@@ -137,3 +137,55 @@ test('sagas that grow beyond the room that there is go on one after the other, a
   await allEnded.promise;
   assert.ok(mostBytes > 10_000_000 && mostBytes < 25_000_000, `${mostBytes} bytes at most`);
 });
+
+test('a saga is written down once for every call and once at its end, also while others wait for its slot', async (t) => {
+  const { workflow } = claimedAs(1n);
+  const steps = ['a', 'b', 'c'].map((name) => ({ ...(workflow.steps[0] as Step), name }));
+  const due = Array.from({ length: 60 }, (_, i) =>
+    heldSagaOf(`saga ${i}`, { workflow: { ...workflow, steps } }),
+  );
+  const allEnded = Promise.withResolvers<void>();
+  const settles = new Map<string, number>();
+  let ended = 0;
+  const engine = createSagaEngine(
+    {
+      store: {
+        claim: async ({ limit }) => due.splice(0, limit),
+        settle: async () => [],
+        setBack: async () => {},
+        renew: async (held) => ({
+          ids: held.map(({ id }) => id),
+          locked: [],
+          endsAtMs: Number.POSITIVE_INFINITY,
+        }),
+        reap: async () => 0,
+        hasAlone: async () => false,
+        nextDueInMs: async () => 1,
+      },
+      queue: createSettleQueue({
+        settle: async (all) => all.map((): SettleResult => ({ outcome: 'settled' })),
+      }),
+      slots: createCallSlots({ most: 10, mostTo: () => 10, mostWaiting: 100 }),
+      async send() {
+        await sleep(1);
+        return { class: 'done', output: null };
+      },
+      clock: systemClock,
+      serviceOf: () => ({ isIdempotent: true }),
+      now: () => 0,
+      random: () => 0.5,
+      onSettled({ id }, { state }) {
+        settles.set(id, (settles.get(id) ?? 0) + 1);
+        if (state.status === 'COMPLETED') ended += 1;
+        if (ended === 60) allEnded.resolve();
+      },
+      waitForWork: (ms, signal) => sleep(ms, signal),
+      onError: (_what, error) => allEnded.reject(error),
+    },
+    { mostHeld: 100, leaseMs: 15_000, pollMs: 1 },
+  );
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(1000)));
+  await allEnded.promise;
+  assert.deepEqual(new Set(settles.values()), new Set([4]));
+});

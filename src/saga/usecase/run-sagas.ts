@@ -24,6 +24,8 @@ export type SagaEngine = Service & Readonly<{ held(): number; heldBytes(): numbe
 const claimBatch = 200;
 /** Of the sagas that it has at once; one more may come on top. In memory JSON takes several times its size. */
 const mostBytes = 16 * 1024 * 1024;
+/** A claim costs about the same for one saga and for a hundred: where there is little room, more comes in a moment. */
+const moreRoomWithinMs = 20;
 const retryAfterErrorMs = 500;
 /** Between two renewals of what still runs at a stop. */
 const afterStopMs = 100;
@@ -47,6 +49,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   const stopping = new AbortController();
   const { signal } = stopping;
   const held = createHeldSagas(clock);
+  const enoughRoom = Math.min(claimBatch, Math.ceil(options.mostHeld / 4));
   let loops: Promise<unknown> = Promise.resolve();
   let onRoom = (): void => {};
   let due = new AbortController();
@@ -87,16 +90,23 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     }
   };
 
-  const whenRoom = async (): Promise<void> => {
+  const roomNow = (): number => options.mostHeld - held.size();
+
+  /** Until there is room for so many, or a time is over. */
+  const whenRoom = async (wanted: number, mostMs: number): Promise<void> => {
     const room = Promise.withResolvers<void>();
-    onRoom = room.resolve;
-    await Promise.race([room.promise, sleep(pollMs, signal)]);
+    const over = new AbortController();
+    onRoom = () => {
+      if (roomNow() >= wanted) room.resolve();
+    };
+    await Promise.race([room.promise, sleep(mostMs, AbortSignal.any([signal, over.signal]))]);
+    over.abort();
     onRoom = () => {};
   };
 
   const waitWhile = async (isSo: () => boolean, mostMs: number): Promise<void> => {
     const untilMs = clock.monotonicMs() + mostMs;
-    while (isSo() && clock.monotonicMs() < untilMs && !signal.aborted) await whenRoom();
+    while (isSo() && clock.monotonicMs() < untilMs && !signal.aborted) await whenRoom(0, pollMs);
   };
 
   const claimAlone = async (): Promise<HeldSaga | undefined> => {
@@ -133,9 +143,10 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
 
   const claimSome = async (): Promise<void> => {
     await workAlone();
-    const room = Math.min(claimBatch, options.mostHeld - held.size());
-    const bytes = mostBytes - held.bytes();
-    if (room <= 0 || bytes <= 0) return whenRoom();
+    if (roomNow() <= 0 || held.bytes() >= mostBytes) return whenRoom(0, pollMs);
+    if (roomNow() < enoughRoom) await whenRoom(enoughRoom, moreRoomWithinMs);
+    const room = Math.min(claimBatch, roomNow());
+    const bytes = Math.max(1, mostBytes - held.bytes());
     due = new AbortController();
     const sagas = await store.claim({ limit: room, bytes, leaseMs, lane: 'together' });
     for (const saga of sagas) {
