@@ -436,7 +436,7 @@ TABLE saga.saga_states_archive
     setbacks integer NOT NULL
     runs_alone boolean NOT NULL
     archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
-TABLE saga.saga_step_logs WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
+TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
     id uuid NOT NULL DEFAULT platform.new_id()
     saga_id uuid NOT NULL
     step_index integer NOT NULL

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { rowsOf } from './rows-of.ts';
 import { sql } from './sql.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually } from '../../../tests/support/eventually.ts';
 import { openSagaScene, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
-import { Sql, sql } from '../../platform/postgres/sql.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses, type Status } from '../domain/saga-state.ts';
 import type { Workflow } from '../domain/workflow.ts';
 import { hasStatus } from './saga-rows.ts';

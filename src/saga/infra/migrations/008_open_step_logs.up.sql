@@ -45,8 +45,9 @@ ALTER TABLE saga.saga_step_logs ALTER COLUMN id SET DEFAULT platform.new_id();
 CREATE OR REPLACE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs
     FOR EACH ROW WHEN (NEW.updated_at = OLD.updated_at)
     EXECUTE FUNCTION saga.update_updated_at();
+-- Half of a page is for the ends of what was begun in the other half.
 ALTER TABLE saga.saga_step_logs SET (
-    fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
 ALTER TABLE saga.saga_states SET (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
