@@ -347,6 +347,14 @@ test('a service needs no more rights than to add', async () => {
       many.map(({ duplicate }) => duplicate),
       [false, true],
     );
+    // As on a pool of its own, where the statement is another one.
+    const ownPool = {
+      totalCount: 1,
+      idleCount: 0,
+      query: ({ text, values }: Readonly<{ text: string; values: unknown[] }>) => tx.query(text, values),
+    };
+    assert.equal((await jobs.enqueue(ownPool as never, queue, 4)).duplicate, false);
+    assert.equal((await jobs.enqueue(ownPool as never, queue, 5, { dedupeKey: 'k' })).duplicate, true);
     await run('RESET ROLE');
     await run(`DROP OWNED BY ${role}`);
     await run(`DROP ROLE ${role}`);

@@ -15,7 +15,7 @@ export type KeptReady = Readonly<{
 /** A few hundred pages: to read them is dearer than to look up what a statement expects, however it is counted. */
 const largeBytes = 2 * 1024 * 1024;
 const lookEveryMs = 250;
-const lookAgainAfterMs = 30_000;
+const lookAgainAfterMs = 5000;
 const slowMs = 500;
 const notAfterSlowMs = 120_000;
 

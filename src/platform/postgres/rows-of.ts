@@ -6,7 +6,8 @@ export type Column<Row> = readonly [name: Sql, arrayType: Sql, value: (row: Row)
 /**
  * Values as a table for a FROM clause, one array parameter per column. The planner does not see how many rows there
  * are: it expects a few, and looks up what they are joined to by its key. What hides it is one subquery for all arrays:
- * one for each would take longer to plan than all the rest.
+ * one for each would take longer to plan than all the rest. It is not for a sorted `FOR UPDATE` of many rows: that
+ * carries all arrays along with each of them.
  */
 export function rowsOf<Row>(alias: Sql, rows: readonly Row[], columns: readonly Column<Row>[]): Sql {
   const comma = sql`, `;

@@ -102,6 +102,14 @@ test('doubt lasts from the end of an attempt that nobody knows of, and the longe
   assert.ok((await seconds()) >= 1000);
 });
 
+test('sagas that have waited for a slot since their claim do not hide one that is in doubt', async () => {
+  await add('STARTED', 30);
+  await database.db.query(sql`UPDATE saga.saga_states SET lease_epoch = 5`);
+  const [running = ''] = await add('RUNNING');
+  await attempts(running, 100, [{ status: 'TIMEOUT', answer: 'unknown' }]);
+  assert.ok(((await oneRound({ measuredRows: 10 }))['saga_in_doubt_seconds'] ?? 0) >= 100);
+});
+
 test('a step that is known, undone or passed over is in doubt no longer, nor one that was never sent', async () => {
   const ends: readonly Row[] = [
     { status: 'SUCCESS', answer: 'done' },

@@ -72,7 +72,7 @@ export function createSagaFigures(
   };
 }
 
-/** By indexes only: what has ended is most of the table, and nothing of it is looked at. */
+/** By indexes: what has ended is most of the table, and nothing of it is looked at. */
 async function measure(
   db: Database,
   { countedRows, measuredRows }: Readonly<{ countedRows: number; measuredRows: number }>,
@@ -114,7 +114,8 @@ async function measureDoubt(db: Queryable, measuredRows: number): Promise<number
     WITH looked_at AS MATERIALIZED (
       (SELECT id FROM saga.saga_states WHERE needs_person ORDER BY created_at, id DESC LIMIT ${measuredRows})
       UNION
-      (SELECT id FROM saga.saga_states WHERE phase IN ('FORWARD', 'COMPENSATING') LIMIT ${measuredRows})
+      (SELECT id FROM saga.saga_states
+       WHERE phase IN ('FORWARD', 'COMPENSATING') AND status <> 'STARTED' LIMIT ${measuredRows})
     )
     SELECT date_part('epoch', clock_timestamp() - min(doubt.since)) AS seconds
     FROM looked_at

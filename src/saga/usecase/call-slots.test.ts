@@ -46,6 +46,18 @@ test('who has a slot goes on before those who wait, also with another service', 
   assert.equal(slots.inFlight(), 2);
 });
 
+test('who has waited for long goes before those who go on', async () => {
+  const { slots, time } = slotsAt();
+  let [first] = [slots.takeNow('shop'), slots.takeNow('shop')];
+  const waiting = slots.take('shop');
+  time.ms = 499;
+  first = first?.swapFor('shop') ?? null;
+  assert.ok(first);
+  time.ms = 501;
+  assert.equal(first.swapFor('shop'), null);
+  assert.ok(await waiting);
+});
+
 test('a swap begins a new measure of how long calls take', () => {
   const { slots, time } = slotsAt();
   let slot = slots.takeNow('shop');

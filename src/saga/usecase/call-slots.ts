@@ -5,6 +5,7 @@ import { systemClock, type Clock } from '../../kernel/clock.ts';
  * hangs does not stop the others. Who waits holds nothing but its place, and not for long; where too many wait for a
  * service, or it is slow, the next one is sent away and stays away about as long as those before it need. Who has a
  * slot goes on before those who wait: what is begun ends sooner, and is written down once for every call, not twice.
+ * But who has waited for long goes first, so that sagas of many steps do not keep a service for themselves.
  */
 export type CallSlots = Readonly<{
   /** Null where none is free at once. */
@@ -32,11 +33,12 @@ export type CallSlotOptions = Readonly<{
   clock?: Clock;
 }>;
 
-type Waiter = Readonly<{ service: string; go: (slot: Slot | null) => void }>;
+type Waiter = Readonly<{ service: string; sinceMs: number; go: (slot: Slot | null) => void }>;
 type Use = { busy: number; waiting: number; averageMs: number; freedAtMs: number };
 
 const shortestPauseMs = 1000;
 const longestPauseMs = 30_000;
+const fairAfterMs = 500;
 /** For the next slot of a service that answers within a moment; nobody holds a place much longer. */
 const patienceMs = 2000;
 /** A service whose calls take longer is slow: few wait for it, so that there is room for the sagas of others. */
@@ -84,6 +86,7 @@ export function createCallSlots(options: CallSlotOptions): CallSlots {
       },
       swapFor(next) {
         free();
+        admit(clock.monotonicMs() - fairAfterMs);
         const slot = takeNow(next);
         admit();
         return slot;
@@ -93,9 +96,10 @@ export function createCallSlots(options: CallSlotOptions): CallSlots {
 
   const takeNow = (service: string): Slot | null => (isFree(service) ? occupy(service) : null);
 
-  const admit = (): void => {
+  /** One of those who wait, since a time before this one. */
+  const admit = (beforeMs = Number.POSITIVE_INFINITY): void => {
     for (const waiter of waiters)
-      if (isFree(waiter.service)) {
+      if (waiter.sinceMs < beforeMs && isFree(waiter.service)) {
         leave(waiter);
         return waiter.go(occupy(waiter.service));
       }
@@ -113,6 +117,7 @@ export function createCallSlots(options: CallSlotOptions): CallSlots {
     new Promise((resolve) => {
       const waiter: Waiter = {
         service,
+        sinceMs: clock.monotonicMs(),
         go(slot) {
           clearTimeout(timer);
           resolve(slot);

@@ -189,3 +189,57 @@ test('a saga is written down once for every call and once at its end, also while
   await allEnded.promise;
   assert.deepEqual(new Set(settles.values()), new Set([4]));
 });
+
+test('nothing is claimed after a stop, also where a claim waits for more room', async () => {
+  const answer = Promise.withResolvers<void>();
+  const called = Promise.withResolvers<void>();
+  let [claims, claimsAfterStop, calls] = [0, 0, 0];
+  let isStopping = false;
+  const engine = createSagaEngine(
+    {
+      store: {
+        async claim() {
+          claims += 1;
+          if (isStopping) claimsAfterStop += 1;
+          return claims > 1 ? [] : Array.from({ length: 7 }, (_, i) => heldSagaOf(`saga ${i}`));
+        },
+        settle: async () => [],
+        setBack: async () => {},
+        renew: async (held) => ({
+          ids: held.map(({ id }) => id),
+          locked: [],
+          endsAtMs: Number.POSITIVE_INFINITY,
+        }),
+        reap: async () => 0,
+        hasAlone: async () => false,
+        nextDueInMs: async () => 1,
+      },
+      queue: createSettleQueue({
+        settle: async (all) => all.map((): SettleResult => ({ outcome: 'settled' })),
+      }),
+      slots: createCallSlots({ most: 10, mostTo: () => 10, mostWaiting: 100 }),
+      async send() {
+        calls += 1;
+        if (calls === 7) called.resolve();
+        await answer.promise;
+        return { class: 'done', output: null };
+      },
+      clock: systemClock,
+      serviceOf: () => ({ isIdempotent: true }),
+      now: () => 0,
+      random: () => 0.5,
+      onSettled: () => {},
+      waitForWork: (ms, signal) => sleep(ms, signal),
+      onError: () => {},
+    },
+    // There is room for one, and a claim waits for room for two.
+    { mostHeld: 8, leaseMs: 15_000, pollMs: 1000 },
+  );
+  await engine.start();
+  await called.promise;
+  isStopping = true;
+  const stopped = engine.stop(AbortSignal.timeout(5000));
+  answer.resolve();
+  await stopped;
+  assert.equal(claimsAfterStop, 0);
+});

@@ -145,6 +145,8 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     await workAlone();
     if (roomNow() <= 0 || held.bytes() >= mostBytes) return whenRoom(0, pollMs);
     if (roomNow() < enoughRoom) await whenRoom(enoughRoom, moreRoomWithinMs);
+    // What is claimed after that would only be let go again.
+    if (signal.aborted) return;
     const room = Math.min(claimBatch, roomNow());
     const bytes = Math.max(1, mostBytes - held.bytes());
     due = new AbortController();

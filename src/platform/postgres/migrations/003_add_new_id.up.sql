@@ -5,9 +5,9 @@
 CREATE FUNCTION platform.new_id() RETURNS UUID LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$
     SELECT (overlay(
-        ('0' OPERATOR(pg_catalog.||) pg_catalog.to_hex((
+        pg_catalog.lpad(pg_catalog.to_hex((
             pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
-            OPERATOR(pg_catalog.*) 4096000)::pg_catalog.int8))
+            OPERATOR(pg_catalog.*) 4096000)::pg_catalog.int8), 15, '0')
             PLACING '7' FROM 13 FOR 0)
         OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 20)
         )::pg_catalog.uuid

@@ -53,7 +53,7 @@ ALTER TABLE saga.saga_states ADD COLUMN phase TEXT NOT NULL GENERATED ALWAYS AS 
         WHEN status IN ('STARTED', 'RUNNING') THEN 'FORWARD'
         ELSE status
     END) STORED;
-DROP INDEX saga.idx_saga_states_status;
+DROP INDEX IF EXISTS saga.idx_saga_states_status;
 CREATE INDEX idx_saga_states_status ON saga.saga_states (phase);
 -- What nobody here can run and nobody was asked about; none, as a rule.
 CREATE INDEX idx_saga_states_unknown ON saga.saga_states (id)

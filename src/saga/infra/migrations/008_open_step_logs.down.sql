@@ -6,7 +6,7 @@ ALTER TABLE saga.saga_step_logs
 CREATE OR REPLACE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs
     FOR EACH ROW EXECUTE FUNCTION saga.update_updated_at();
 ALTER TABLE saga.saga_step_logs ALTER COLUMN id SET DEFAULT gen_random_uuid();
-DROP INDEX saga.idx_saga_step_logs_started_at;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_started_at;
 CREATE INDEX IF NOT EXISTS idx_saga_step_logs_started_at ON saga.saga_step_logs (started_at);
 CREATE INDEX IF NOT EXISTS idx_saga_step_logs_step_name ON saga.saga_step_logs (step_name);
 CREATE INDEX IF NOT EXISTS idx_saga_step_logs_status ON saga.saga_step_logs (status);

@@ -32,14 +32,14 @@ ALTER TABLE saga.saga_step_logs
     ADD CONSTRAINT uq_saga_step_logs_attempt UNIQUE (saga_id, step_index, action, attempt);
 
 -- The unique constraint serves what this one served.
-DROP INDEX saga.idx_saga_step_logs_saga_id_step_index;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_saga_id_step_index;
 -- An attempt is closed in place, at little cost only where no index has its status; two or four different values lead
 -- nobody anywhere (decision 0047).
-DROP INDEX saga.idx_saga_step_logs_status;
-DROP INDEX saga.idx_saga_step_logs_action;
-DROP INDEX saga.idx_saga_step_logs_step_name;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_status;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_action;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_step_name;
 -- Rows come in the order of their starts, so a summary of every so many pages finds those of a time.
-DROP INDEX saga.idx_saga_step_logs_started_at;
+DROP INDEX IF EXISTS saga.idx_saga_step_logs_started_at;
 CREATE INDEX idx_saga_step_logs_started_at ON saga.saga_step_logs USING brin (started_at) WITH (autosummarize = on);
 ALTER TABLE saga.saga_step_logs ALTER COLUMN id SET DEFAULT platform.new_id();
 CREATE OR REPLACE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs
