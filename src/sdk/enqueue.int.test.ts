@@ -200,6 +200,21 @@ test('jobs that are added one after the other stand in the queue in this order, 
   }
 });
 
+test('the time in an id is that of the database, whatever the clock of the service says', async (t) => {
+  const queue = newQueue();
+  const ageMs = async ({ jobId }: EnqueuedJob): Promise<number> => {
+    const [row] = await database.db.query<{ created_ms: number }>(sql`
+      SELECT date_part('epoch', created_at) * 1000 AS created_ms FROM jobs.job_queue WHERE job_id = ${jobId}`);
+    return (row?.created_ms ?? NaN) - Number.parseInt(jobId.replaceAll('-', '').slice(0, 12), 16);
+  };
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() - 3_600_000 });
+  assert.ok(Math.abs(await ageMs(await jobs.enqueue(pool, queue, 'behind'))) < 5000);
+  t.mock.timers.setTime(Date.now() + 7_200_000);
+  assert.ok(Math.abs(await ageMs(await jobs.enqueue(pool, queue, 'ahead'))) < 5000);
+  t.mock.timers.reset();
+  assert.ok(Math.abs(await ageMs(await jobs.enqueue(pool, queue, 'right again'))) < 5000);
+});
+
 test('of many jobs with keys each is told whether it is new, or which one it is', async () => {
   const queue = newQueue();
   const old = await jobs.enqueue(pool, queue, 'old', { dedupeKey: 'old' });

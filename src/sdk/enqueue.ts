@@ -46,7 +46,8 @@ export async function enqueue<Input, Output>(
   requireQuery('jobs.enqueue(tx, queue, payload)', tx);
   const target = queueOf(queue);
   const job = await storableOf(target, { ...options, payload });
-  return (isPool(tx) ? await insertAlone(tx, target.name, job) : null) ?? callEnqueue(tx, target.name, job);
+  const isAlone = isPool(tx) && job.dedupeKey === null;
+  return isAlone ? insertAlone(tx, target.name, job) : callEnqueue(tx, target.name, job);
 }
 
 const call = { call: 'jobs.enqueue', slice: 'jobs' };
@@ -63,30 +64,23 @@ async function callEnqueue(tx: Transaction, queue: string, job: StorableJob): Pr
   return enqueuedOf(row as EnqueuedRow);
 }
 
-/**
- * What the function does, as one plain statement that the pool's connections keep ready, which is cheaper. Null if the
- * job's key is taken.
- */
-async function insertAlone(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob | null> {
+/** What the function does with a job without a key, as one plain statement that the pool's connections keep ready. */
+async function insertAlone(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
   const statement = sql`
     INSERT INTO jobs.job_queue AS j
-      (queue, payload, dedupe_key, priority, run_at, sort_at, created_at, trace, max_retries)
-    VALUES (${queue}::text, ${job.payload}::jsonb, ${job.dedupeKey}::text, ${job.priority}::int,
+      (queue, payload, priority, run_at, sort_at, created_at, trace, max_retries)
+    VALUES (${queue}::text, ${job.payload}::jsonb, ${job.priority}::int,
             COALESCE(${job.runAt}::timestamptz, statement_timestamp()),
             CASE WHEN ${job.runAt}::timestamptz > statement_timestamp() THEN ${job.runAt}::timestamptz
                  ELSE statement_timestamp() - ${job.priority}::int * interval '1 minute' END,
             statement_timestamp(), ${job.trace}::text,
             COALESCE(${job.maxRetries}::int,
                      (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3))
-    ON CONFLICT (queue, dedupe_key)
-      WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
-      DO NOTHING
     RETURNING j.job_id::text AS job_id, CASE WHEN j.run_at <= statement_timestamp() AND EXISTS (
         SELECT 1 FROM platform.idle_workers
         WHERE channel = 'jobs:' || j.queue AND idle_until > statement_timestamp())
       THEN pg_notify('redrive', 'jobs:' || j.queue)::text END AS told`;
-  const [row] = await askClient(tx, prepared(statement), { ...call, mayBeNone: true });
-  if (row === undefined) return null;
+  const [row] = await askClient(tx, prepared(statement), call);
   return { jobId: (row as EnqueuedRow).job_id, status: 'pending', duplicate: false };
 }
 

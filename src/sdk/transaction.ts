@@ -33,7 +33,7 @@ const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 export async function askClient(
   tx: Transaction,
   statement: Sql,
-  what: Readonly<{ call: string; slice: string; mayBeNone?: boolean }>,
+  what: Readonly<{ call: string; slice: string }>,
 ): Promise<readonly unknown[]> {
   let answer: Partial<Awaited<ReturnType<Transaction['query']>>> | undefined;
   try {
@@ -41,7 +41,7 @@ export async function askClient(
   } catch (error) {
     throw missing.has(codeOf(error) ?? '') ? notMigrated(what.slice, error) : error;
   }
-  if (answer?.rows === undefined || (answer.rows.length === 0 && what.mayBeNone !== true))
+  if (answer?.rows === undefined || answer.rows.length === 0)
     throw new TypeError(`${what.call}: query(text, values) of the given client did not answer with { rows }`);
   return answer.rows;
 }
