@@ -348,7 +348,9 @@ describe('looking at sagas', () => {
 
     const before = await at.system.api.get(`${root}/${id}`);
     await at.system.db.query(sql`
-      INSERT INTO saga.saga_states_archive SELECT t.* FROM saga.saga_states t WHERE t.id = ${id}`);
+      INSERT INTO saga.saga_states_archive
+      SELECT (jsonb_populate_record(NULL::saga.saga_states_archive, to_jsonb(t) || jsonb_build_object('archived_at', now()))).*
+      FROM saga.saga_states t WHERE t.id = ${id}`);
     await at.system.db.query(sql`
       INSERT INTO saga.saga_step_logs_archive SELECT l.* FROM saga.saga_step_logs l WHERE l.saga_id = ${id}`);
     await at.system.db.query(sql`DELETE FROM saga.saga_states WHERE id = ${id}`);

@@ -88,17 +88,20 @@ test('no list, count, proof or summary has to read a whole table', async () => {
 test('each list goes by the index that is made for it', async () => {
   const plans: string[] = [];
   const reader = createPostgresOrderReader(explaining(plans));
-  const indexes: readonly (readonly [RegExp, OrderFilter])[] = [
-    [/Backward using outbox_orders_pkey/, {}],
-    [/outbox_orders_idempotency_key_key/, { idempotencyKey: 'list-key-777' }],
-    [/Backward using idx_outbox_orders_destination/, { destination }],
-    [/Backward using idx_outbox_orders_created_at/, window],
+  const indexes: readonly (readonly [string, OrderFilter])[] = [
+    ['outbox_orders_pkey', {}],
+    ['outbox_orders_idempotency_key_key', { idempotencyKey: 'list-key-777' }],
+    ['idx_outbox_orders_destination', { destination }],
+    ['idx_outbox_orders_created_at', window],
   ];
   for (const [index, filter] of indexes) {
     plans.length = 0;
     await listOrders(reader, filter, { by: 'keyset', after: null, pageSize: 20 });
     assert.equal(plans.length, 2);
-    for (const plan of plans) assert.match(plan, index);
+    for (const plan of plans) assert.match(plan, new RegExp(index));
+    // How they are counted depends on what the vacuum has come to; a page is read in the order of the index.
+    if (filter.idempotencyKey === undefined)
+      assert.match(plans[1] ?? '', new RegExp(`Backward using ${index}`));
   }
 });
 
