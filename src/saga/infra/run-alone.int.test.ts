@@ -4,6 +4,7 @@ import { eventually } from '../../../tests/support/eventually.ts';
 import { done, openSagaScene, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Workflow } from '../domain/workflow.ts';
+import { createPostgresWorkflows } from './postgres-workflows.ts';
 
 let at: SagaScene;
 before(async () => void (at = await openSagaScene()));
@@ -15,10 +16,17 @@ const workflowOf = (name: string): Workflow => ({
   steps: [stepOf('reserve', { timeoutMs: 60_000 }), stepOf('charge')],
 });
 
+/** In one transaction: an engine that runs would claim it as any other saga. */
 async function startAlone(): Promise<string> {
-  const id = await at.start(workflowOf('alone'));
-  await at.db.query(sql`UPDATE saga.saga_states SET setbacks = 2, runs_alone = true WHERE id = ${id}`);
-  return id;
+  await createPostgresWorkflows(at.db).register(workflowOf('alone'), { isFromFile: false });
+  return at.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ saga_id: string }>(
+      sql`SELECT saga_id FROM saga.start_saga('alone', '{}'::jsonb)`,
+    );
+    const id = row?.saga_id ?? assert.fail('it was not started');
+    await tx.query(sql`UPDATE saga.saga_states SET setbacks = 2, runs_alone = true WHERE id = ${id}`);
+    return id;
+  });
 }
 
 test('one process has a saga that is to run alone, and until it lets go no other looks for one', async () => {
@@ -35,6 +43,8 @@ test('one process has a saga that is to run alone, and until it lets go no other
 
 test('while one process makes room, the others work on', async (t) => {
   const hangs = Promise.withResolvers<void>();
+  // Also where the test fails: nothing that hangs ever ends by itself.
+  t.after(() => hangs.resolve());
   const hanging = [0, 0];
   for (const index of hanging.keys()) {
     const engine = at.newEngine(async ({ stepName }) => {
