@@ -74,6 +74,8 @@ test('rows of which nothing but the first column is known are there all the same
   const rows = [1, 2, 3].map((n) => ({ n, ...none }));
   assert.deepEqual(await stored(rows), rows);
   assert.deepEqual(await stored([]), []);
+  const nothing = rowsOf(sql`given`, [null, null], [[sql`text`, sql`text[]`, (value) => value]]);
+  assert.equal((await database.db.query(sql`SELECT given.text FROM ${nothing}`)).length, 2);
 });
 
 test('a value that has no place in a column is an error, and is not stored as something else', () => {
