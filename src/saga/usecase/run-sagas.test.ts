@@ -4,7 +4,7 @@ import { heldSagaOf } from '../../../tests/support/held-saga.ts';
 import { sleep, systemClock } from '../../kernel/clock.ts';
 import type { Step, Workflow } from '../domain/workflow.ts';
 import { createCallSlots } from './call-slots.ts';
-import type { HeldSaga, SettleResult } from './ports.ts';
+import type { HeldSaga, SagaStore, SettleResult } from './ports.ts';
 import { createSagaEngine } from './run-sagas.ts';
 import { createSettleQueue } from './settle-queue.ts';
 
@@ -12,6 +12,32 @@ import { createSettleQueue } from './settle-queue.ts';
 function claimedAs(epoch: bigint): HeldSaga {
   return heldSagaOf('one', { lease: { owner: 'me', epoch, endsAtMs: Number.POSITIVE_INFINITY } });
 }
+
+/** A store in which every lease lives on. */
+const quietStore: Omit<SagaStore, 'claim'> = {
+  settle: async () => [],
+  setBack: async () => {},
+  renew: async (held) => ({
+    ids: held.map(({ id }) => id),
+    locked: [],
+    endsAtMs: Number.POSITIVE_INFINITY,
+  }),
+  reap: async () => 0,
+  hasAlone: async () => false,
+  nextDueInMs: async () => 1,
+};
+
+/** What an engine has around it where everything is written at once. */
+const around = {
+  queue: createSettleQueue({
+    settle: async (all) => all.map((): SettleResult => ({ outcome: 'settled' })),
+  }),
+  clock: systemClock,
+  serviceOf: () => ({ isIdempotent: true }),
+  now: () => 0,
+  random: () => 0.5,
+  waitForWork: (ms: number, signal: AbortSignal) => sleep(ms, signal),
+};
 
 test('a saga that was let go and claimed anew is not lost with the renewal of its former lease', async (t) => {
   const due = [claimedAs(1n), claimedAs(2n)];
@@ -99,16 +125,7 @@ test('sagas that grow beyond the room that there is go on one after the other, a
             .splice(0, Math.max(1, count))
             .map((saga) => ({ ...saga, lease: { ...saga.lease, epoch } }));
         },
-        settle: async () => [],
-        setBack: async () => {},
-        renew: async (held) => ({
-          ids: held.map(({ id }) => id),
-          locked: [],
-          endsAtMs: Number.POSITIVE_INFINITY,
-        }),
-        reap: async () => 0,
-        hasAlone: async () => false,
-        nextDueInMs: async () => 1,
+        ...quietStore,
       },
       queue: createSettleQueue({
         settle: async (settles) => settles.map((): SettleResult => ({ outcome: 'settled' })),
@@ -151,35 +168,19 @@ test('a saga is written down once for every call and once at its end, also while
     {
       store: {
         claim: async ({ limit }) => due.splice(0, limit),
-        settle: async () => [],
-        setBack: async () => {},
-        renew: async (held) => ({
-          ids: held.map(({ id }) => id),
-          locked: [],
-          endsAtMs: Number.POSITIVE_INFINITY,
-        }),
-        reap: async () => 0,
-        hasAlone: async () => false,
-        nextDueInMs: async () => 1,
+        ...quietStore,
       },
-      queue: createSettleQueue({
-        settle: async (all) => all.map((): SettleResult => ({ outcome: 'settled' })),
-      }),
       slots: createCallSlots({ most: 10, mostTo: () => 10, mostWaiting: 100 }),
       async send() {
         await sleep(1);
         return { class: 'done', output: null };
       },
-      clock: systemClock,
-      serviceOf: () => ({ isIdempotent: true }),
-      now: () => 0,
-      random: () => 0.5,
+      ...around,
       onSettled({ id }, { state }) {
         settles.set(id, (settles.get(id) ?? 0) + 1);
         if (state.status === 'COMPLETED') ended += 1;
         if (ended === 60) allEnded.resolve();
       },
-      waitForWork: (ms, signal) => sleep(ms, signal),
       onError: (_what, error) => allEnded.reject(error),
     },
     { mostHeld: 100, leaseMs: 15_000, pollMs: 1 },
@@ -203,20 +204,8 @@ test('nothing is claimed after a stop, also where a claim waits for more room', 
           if (isStopping) claimsAfterStop += 1;
           return claims > 1 ? [] : Array.from({ length: 7 }, (_, i) => heldSagaOf(`saga ${i}`));
         },
-        settle: async () => [],
-        setBack: async () => {},
-        renew: async (held) => ({
-          ids: held.map(({ id }) => id),
-          locked: [],
-          endsAtMs: Number.POSITIVE_INFINITY,
-        }),
-        reap: async () => 0,
-        hasAlone: async () => false,
-        nextDueInMs: async () => 1,
+        ...quietStore,
       },
-      queue: createSettleQueue({
-        settle: async (all) => all.map((): SettleResult => ({ outcome: 'settled' })),
-      }),
       slots: createCallSlots({ most: 10, mostTo: () => 10, mostWaiting: 100 }),
       async send() {
         calls += 1;
@@ -224,12 +213,8 @@ test('nothing is claimed after a stop, also where a claim waits for more room', 
         await answer.promise;
         return { class: 'done', output: null };
       },
-      clock: systemClock,
-      serviceOf: () => ({ isIdempotent: true }),
-      now: () => 0,
-      random: () => 0.5,
+      ...around,
       onSettled: () => {},
-      waitForWork: (ms, signal) => sleep(ms, signal),
       onError: () => {},
     },
     // There is room for one, and a claim waits for room for two.
