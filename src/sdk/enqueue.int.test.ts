@@ -115,6 +115,7 @@ test('a job is the same whether it is added on a pool or in a transaction', asyn
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   for (const options of [
     {},
+    { traceparent },
     { priority: 100, maxRetries: 2, traceparent },
     { runAt: new Date(Date.now() - 3_600_000), priority: 3 },
     { runAt: new Date(Date.now() + 3_600_000), priority: 3, dedupeKey: 'later' },

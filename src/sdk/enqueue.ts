@@ -46,8 +46,7 @@ export async function enqueue<Input, Output>(
   requireQuery('jobs.enqueue(tx, queue, payload)', tx);
   const target = queueOf(queue);
   const job = await storableOf(target, { ...options, payload });
-  const isAlone = isPool(tx) && job.dedupeKey === null;
-  return isAlone ? insertAlone(tx, target.name, job) : callEnqueue(tx, target.name, job);
+  return isPool(tx) && isPlain(job) ? insertPlain(tx, target.name, job) : callEnqueue(tx, target.name, job);
 }
 
 const call = { call: 'jobs.enqueue', slice: 'jobs' };
@@ -64,22 +63,20 @@ async function callEnqueue(tx: Transaction, queue: string, job: StorableJob): Pr
   return enqueuedOf(row as EnqueuedRow);
 }
 
-/** What the function does with a job without a key, as one plain statement that the pool's connections keep ready. */
-async function insertAlone(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
+function isPlain({ dedupeKey, priority, runAt, maxRetries }: StorableJob): boolean {
+  return dedupeKey === null && priority === 0 && runAt === null && maxRetries === null;
+}
+
+/** What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready. */
+async function insertPlain(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
   const statement = sql`
-    INSERT INTO jobs.job_queue AS j
-      (queue, payload, priority, run_at, sort_at, created_at, trace, max_retries)
-    VALUES (${queue}::text, ${job.payload}::jsonb, ${job.priority}::int,
-            COALESCE(${job.runAt}::timestamptz, statement_timestamp()),
-            CASE WHEN ${job.runAt}::timestamptz > statement_timestamp() THEN ${job.runAt}::timestamptz
-                 ELSE statement_timestamp() - ${job.priority}::int * interval '1 minute' END,
-            statement_timestamp(), ${job.trace}::text,
-            COALESCE(${job.maxRetries}::int,
-                     (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3))
-    RETURNING j.job_id::text AS job_id, CASE WHEN j.run_at <= statement_timestamp() AND EXISTS (
-        SELECT 1 FROM platform.idle_workers
-        WHERE channel = 'jobs:' || j.queue AND idle_until > statement_timestamp())
-      THEN pg_notify('redrive', 'jobs:' || j.queue)::text END AS told`;
+    INSERT INTO jobs.job_queue (queue, payload, trace, max_retries, run_at, sort_at, created_at)
+    VALUES (${queue}::text, ${job.payload}::jsonb, ${job.trace}::text,
+            COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3),
+            statement_timestamp(), statement_timestamp(), statement_timestamp())
+    RETURNING job_id::text AS job_id, (
+      SELECT pg_notify('redrive', channel)::text FROM platform.idle_workers
+      WHERE channel = ${`jobs:${queue}`}::text AND idle_until > statement_timestamp() LIMIT 1) AS told`;
   const [row] = await askClient(tx, prepared(statement), call);
   return { jobId: (row as EnqueuedRow).job_id, status: 'pending', duplicate: false };
 }

@@ -31,6 +31,9 @@ CREATE TABLE platform.idle_workers (
     idle_until TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (channel, worker)
 );
+-- So that it is known to be small: a table that was never looked at is taken for a larger one, and whoever adds work
+-- asks it whether somebody waits.
+ANALYZE platform.idle_workers;
 
 -- One row per transition that needs a person, written in the transaction of that transition.
 CREATE TABLE platform.notify_events (
