@@ -14,6 +14,8 @@ let queues = 0;
 before(async () => {
   database = await createTestDatabase();
   pool = new Pool({ connectionString: database.url, max: 10 });
+  // From the first one on the pool knows the time of the database, and makes ids itself.
+  await jobs.enqueue(pool, 'first', 0);
 });
 after(async () => {
   await pool.end();

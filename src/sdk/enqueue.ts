@@ -4,9 +4,10 @@ import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Status } from '../jobs/domain/job.ts';
 import { prepared, sql } from '../platform/postgres/sql.ts';
+import { jobIdsOf } from './job-ids.ts';
 import { queueOf, readPayload, type Queue } from './queue.ts';
 import { traceparentOf } from './traceparent.ts';
-import { askClient, isPool, type Transaction } from './transaction.ts';
+import { askClient, isPool, tellClient, type Transaction } from './transaction.ts';
 import { writeJson } from './write-json.ts';
 
 export type EnqueueOptions = Readonly<{
@@ -45,8 +46,18 @@ export async function enqueue<Input, Output>(
 ): Promise<EnqueuedJob> {
   requireQuery('jobs.enqueue(tx, queue, payload)', tx);
   const target = queueOf(queue);
-  const job = await storableOf(target, { ...options, payload });
-  return isPool(tx) && isPlain(job) ? insertPlain(tx, target.name, job) : callEnqueue(tx, target.name, job);
+  if (target.schema !== null) await requireMatch(target, payload, '');
+  const job = storableOf(payload, options);
+  if (!isPool(tx)) return callEnqueue(tx, target.name, job);
+  const ids = jobIdsOf(tx);
+  const jobId = isPlain(job) ? ids.next() : null;
+  if (jobId !== null) {
+    await insertPlain(tx, target.name, jobId, job);
+    return { jobId, status: 'pending', duplicate: false };
+  }
+  const answer = await callEnqueue(tx, target.name, job);
+  if (!answer.duplicate) ids.note(answer.jobId);
+  return answer;
 }
 
 const call = { call: 'jobs.enqueue', slice: 'jobs' };
@@ -67,18 +78,21 @@ function isPlain({ dedupeKey, priority, runAt, maxRetries }: StorableJob): boole
   return dedupeKey === null && priority === 0 && runAt === null && maxRetries === null;
 }
 
-/** What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready. */
-async function insertPlain(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
+/**
+ * What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready.
+ * Nothing is to be returned, which would cost a tenth of it: so whoever waits is told by the way, in a value that is
+ * false whether somebody does or not.
+ */
+function insertPlain(tx: Transaction, queue: string, jobId: string, job: StorableJob): Promise<void> {
   const statement = sql`
-    INSERT INTO jobs.job_queue (queue, payload, trace, max_retries, run_at, sort_at, created_at)
-    VALUES (${queue}::text, ${job.payload}::jsonb, ${job.trace}::text,
+    INSERT INTO jobs.job_queue
+      (job_id, queue, payload, trace, max_retries, run_at, sort_at, created_at, lease_lost)
+    VALUES (${jobId}::uuid, ${queue}::text, ${job.payload}::jsonb, ${job.trace}::text,
             COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3),
-            statement_timestamp(), statement_timestamp(), statement_timestamp())
-    RETURNING job_id::text AS job_id, (
-      SELECT pg_notify('redrive', channel)::text FROM platform.idle_workers
-      WHERE channel = ${`jobs:${queue}`}::text AND idle_until > statement_timestamp() LIMIT 1) AS told`;
-  const [row] = await askClient(tx, prepared(statement), call);
-  return { jobId: (row as EnqueuedRow).job_id, status: 'pending', duplicate: false };
+            statement_timestamp(), statement_timestamp(), statement_timestamp(),
+            (SELECT pg_notify('redrive', channel) IS NULL FROM platform.idle_workers
+             WHERE channel = ${`jobs:${queue}`}::text AND idle_until > statement_timestamp() LIMIT 1) IS TRUE)`;
+  return tellClient(tx, prepared(statement), call);
 }
 
 /**
@@ -97,8 +111,9 @@ export async function enqueueMany<Input, Output>(
   const texts: string[] = [];
   for (const [i, job] of jobs.entries()) {
     const at = `jobs[${i}].`;
+    if (target.schema !== null) await requireMatch(target, job.payload, at);
     // Their ids grow, so that they are handled in this order.
-    texts.push(elementOf(await storableOf(target, job, { at, trace }), newId()));
+    texts.push(elementOf(storableOf(job.payload, job, { at, trace }), newId()));
   }
   const answers: EnqueuedJob[] = [];
   for (const batch of batchesOf(texts)) {
@@ -129,24 +144,29 @@ type StorableJob = Readonly<{
   trace: string | null;
 }>;
 
-async function storableOf<Input, Output>(
+async function requireMatch<Input, Output>(
   queue: Queue<Input, Output>,
-  job: NewJob<Input>,
+  payload: Input,
+  at: string,
+): Promise<void> {
+  const read = await readPayload(queue, payload);
+  if (!read.ok) throw refused(at, `payload does not match the schema of ${queue.name}: ${read.reason}`);
+}
+
+function storableOf(
+  payload: unknown,
+  options: EnqueueOptions,
   { at = '', trace }: Readonly<{ at?: string; trace?: string | null }> = {},
-): Promise<StorableJob> {
-  const { dedupeKey = null, priority = 0, runAt = null, maxRetries = null, traceparent } = job;
+): StorableJob {
+  const { dedupeKey = null, priority = 0, runAt = null, maxRetries = null, traceparent } = options;
   const flaw =
     flawOfKey(dedupeKey) ??
     flawOfNumber('priority', priority, 0, 100) ??
     flawOfTime(runAt) ??
     (maxRetries === null ? null : flawOfNumber('maxRetries', maxRetries, 1, maxRetriesLimit));
   if (flaw !== null) throw refused(at, flaw);
-  if (queue.schema !== null) {
-    const read = await readPayload(queue, job.payload);
-    if (!read.ok) throw refused(at, `payload does not match the schema of ${queue.name}: ${read.reason}`);
-  }
   return {
-    payload: payloadText(at, job.payload),
+    payload: payloadText(at, payload),
     dedupeKey,
     priority,
     runAt: runAt?.toISOString() ?? null,

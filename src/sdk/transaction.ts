@@ -29,21 +29,39 @@ export function isPool(tx: unknown): tx is Pool {
 /** No such schema, function or table. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 
-/** The rows of a statement on the caller's client; a database without our tables is told in words. */
-export async function askClient(
-  tx: Transaction,
-  statement: Sql,
-  what: Readonly<{ call: string; slice: string }>,
-): Promise<readonly unknown[]> {
-  let answer: Partial<Awaited<ReturnType<Transaction['query']>>> | undefined;
+type Asked = Readonly<{ call: string; slice: string }>;
+type Answer = Awaited<ReturnType<Transaction['query']>> & Readonly<{ rowCount?: number | null }>;
+
+/** The rows of a statement on the caller's client. A client that is none may answer anything. */
+export async function askClient(tx: Transaction, statement: Sql, what: Asked): Promise<readonly unknown[]> {
+  let answer: Partial<Answer> | undefined;
   try {
     answer = await send(tx, statement);
   } catch (error) {
-    throw missing.has(codeOf(error) ?? '') ? notMigrated(what.slice, error) : error;
+    throw inWords(what, error);
   }
   if (answer?.rows === undefined || answer.rows.length === 0)
     throw new TypeError(`${what.call}: query(text, values) of the given client did not answer with { rows }`);
   return answer.rows;
+}
+
+/** A statement that writes one row on the caller's client, and returns none. */
+export async function tellClient(tx: Transaction, statement: Sql, what: Asked): Promise<void> {
+  let answer: Partial<Answer> | undefined;
+  try {
+    answer = await send(tx, statement);
+  } catch (error) {
+    throw inWords(what, error);
+  }
+  if (answer?.rowCount !== 1)
+    throw new TypeError(
+      `${what.call}: query(text, values) of the given client wrote no row, or did not say so`,
+    );
+}
+
+/** A database without our tables is told in words. */
+function inWords({ slice }: Asked, error: unknown): unknown {
+  return missing.has(codeOf(error) ?? '') ? notMigrated(slice, error) : error;
 }
 
 const preparers = new WeakMap<Pool, Preparer>();
