@@ -31,6 +31,8 @@ export type EnqueuedJob = Readonly<{ jobId: string; status: Status; duplicate: b
 const maxPayloadBytes = 1024 * 1024;
 const maxRetriesLimit = 1000;
 const batchSize = 1000;
+/** With more calls than these before it a job may wait so long for a connection that its id is no longer of its time. */
+const maxWaiting = 100;
 /** Whatever the number of jobs: a statement that is much larger is slow to send and to take apart. */
 const batchBytes = 4 * 1024 * 1024;
 
@@ -46,17 +48,19 @@ export async function enqueue<Input, Output>(
 ): Promise<EnqueuedJob> {
   requireQuery('jobs.enqueue(tx, queue, payload)', tx);
   const target = queueOf(queue);
-  if (target.schema !== null) await requireMatch(target, payload, '');
+  // As they are now, whatever the caller does with them later.
   const job = storableOf(payload, options);
+  if (target.schema !== null) await requireMatch(target, payload, '');
   if (!isPool(tx)) return callEnqueue(tx, target.name, job);
   const ids = jobIdsOf(tx);
-  const jobId = isPlain(job) ? ids.next() : null;
+  const jobId = isPlain(job) && tx.waitingCount < maxWaiting ? ids.next() : null;
   if (jobId !== null) {
     await insertPlain(tx, target.name, jobId, job);
     return { jobId, status: 'pending', duplicate: false };
   }
+  const asked = ids.ask();
   const answer = await callEnqueue(tx, target.name, job);
-  if (!answer.duplicate) ids.note(answer.jobId);
+  if (!answer.duplicate) asked.note(answer.jobId);
   return answer;
 }
 
@@ -80,8 +84,8 @@ function isPlain({ dedupeKey, priority, runAt, maxRetries }: StorableJob): boole
 
 /**
  * What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready.
- * Nothing is to be returned, which would cost a tenth of it: so whoever waits is told by the way, in a value that is
- * false whether somebody does or not.
+ * Nothing is to be returned, which would cost a tenth of it: so whoever waits is told by the way, in a value (the last
+ * one) that is false whether somebody does or not.
  */
 function insertPlain(tx: Transaction, queue: string, jobId: string, job: StorableJob): Promise<void> {
   const statement = sql`
@@ -111,9 +115,10 @@ export async function enqueueMany<Input, Output>(
   const texts: string[] = [];
   for (const [i, job] of jobs.entries()) {
     const at = `jobs[${i}].`;
+    const storable = storableOf(job.payload, job, { at, trace });
     if (target.schema !== null) await requireMatch(target, job.payload, at);
     // Their ids grow, so that they are handled in this order.
-    texts.push(elementOf(storableOf(job.payload, job, { at, trace }), newId()));
+    texts.push(elementOf(storable, newId()));
   }
   const answers: EnqueuedJob[] = [];
   for (const batch of batchesOf(texts)) {

@@ -39,7 +39,7 @@ describe('ids of jobs', () => {
   test('have the time of the database, and grow from the one that said it', () => {
     const clock = createClock();
     const ids = createJobIds(clock);
-    ids.note(idAt(databaseMs));
+    ids.ask().note(idAt(databaseMs));
     const all = [idAt(databaseMs)];
     for (let i = 0; i < 10_000; i += 1) {
       const id = ids.next();
@@ -55,12 +55,12 @@ describe('ids of jobs', () => {
   test('are made for a minute, and then the database is asked again', () => {
     const clock = createClock();
     const ids = createJobIds(clock);
-    ids.note(idAt(databaseMs));
+    ids.ask().note(idAt(databaseMs));
     clock.pass(60_000);
     assert.equal(msOf(ids.next()), databaseMs + 60_001);
     clock.pass(1);
     assert.equal(ids.next(), null);
-    ids.note(idAt(databaseMs + 90_000));
+    ids.ask().note(idAt(databaseMs + 90_000));
     assert.equal(msOf(ids.next()), databaseMs + 90_001);
   });
 
@@ -68,22 +68,35 @@ describe('ids of jobs', () => {
     for (const jumpMs of [3_600_000, -3_600_000]) {
       const clock = createClock();
       const ids = createJobIds(clock);
-      ids.note(idAt(databaseMs));
+      ids.ask().note(idAt(databaseMs));
       clock.wallMs += jumpMs;
       assert.equal(ids.next(), null);
-      ids.note(idAt(databaseMs + 10));
+      ids.ask().note(idAt(databaseMs + 10));
       assert.equal(msOf(ids.next()), databaseMs + 11);
     }
   });
 
-  test('follow a database whose clock is set back, but for what answers on the way take', () => {
+  test('are not set by an answer that was long on its way, nor by an id that says no time', () => {
+    const clock = createClock();
+    const ids = createJobIds(clock);
+    ids.ask().note('f47ac10b-58cc-4372-a567-0e02b2c3d479');
+    ids.ask().note(undefined as never);
+    assert.equal(ids.next(), null);
+    ids.ask().note(idAt(databaseMs));
+    const late = ids.ask();
+    clock.pass(1001);
+    late.note(idAt(databaseMs - 120_000));
+    assert.equal(msOf(ids.next()), databaseMs + 1002);
+  });
+
+  test('never go back by less than a second, but follow a database whose clock is set back by more', () => {
     const ids = createJobIds(createClock());
-    ids.note(idAt(databaseMs));
+    ids.ask().note(idAt(databaseMs));
     const before = ids.next();
-    ids.note(idAt(databaseMs - 500));
+    ids.ask().note(idAt(databaseMs - 500));
     const after = ids.next();
     assert.ok((after ?? '') > (before ?? ''));
-    ids.note(idAt(databaseMs - 3_600_000));
+    ids.ask().note(idAt(databaseMs - 3_600_000));
     assert.equal(msOf(ids.next()), databaseMs - 3_600_000 + 1);
   });
 });

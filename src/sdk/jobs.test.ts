@@ -96,6 +96,28 @@ test('a payload that is not what its queue carries is refused with the reasons o
   await assert.rejects(jobs.enqueue(untouched, strict, 'x' as never), /schema of strict: not a number/);
 });
 
+test('a job is added as it was when it was handed over, though its schema takes its time', async () => {
+  const sent: unknown[] = [];
+  const rows = [{ job_id: 'one', status: 'pending', is_duplicate: 'false' }];
+  const tx: Transaction = {
+    query: async (_text, values) => {
+      sent.push(values.slice(0, 3));
+      return { rows };
+    },
+  };
+  const slow = defineQueue('slow', (payload: unknown) => payload);
+  const payload = { n: 1 };
+  const options = { dedupeKey: 'a' };
+  const first = jobs.enqueue(tx, slow, payload, options);
+  payload.n = 2;
+  options.dedupeKey = 'b';
+  await Promise.all([first, jobs.enqueue(tx, slow, payload, options)]);
+  assert.deepEqual(sent, [
+    ['slow', '{"n":1}', 'a'],
+    ['slow', '{"n":2}', 'b'],
+  ]);
+});
+
 test('something that is no client is told so', () =>
   assert.rejects(jobs.enqueue({} as Transaction, 'mail', {}), /tx is no client with query/));
 

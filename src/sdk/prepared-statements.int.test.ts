@@ -73,10 +73,16 @@ describe('A prepared statement', () => {
 
 describe('Adding a job', () => {
   test('on a pool keeps the statement ready; in a transaction, which a refusal would end, it does not', async () => {
+    // The first by the function, as long as the time of the database is not known, and then by a statement.
     await jobs.enqueue(pool, 'mail', { to: 'a' });
     assert.equal((await namesThere()).length, 1);
-    await pool.query('DEALLOCATE ALL');
     await jobs.enqueue(pool, 'mail', { to: 'b' });
+    assert.equal((await namesThere()).length, 2);
+    await pool.query('DEALLOCATE ALL');
+    const { jobId } = await jobs.enqueue(pool, 'mail', { to: 'b, though it was refused' });
+    assert.deepEqual(await namesThere(), []);
+    const there = await pool.query('SELECT FROM jobs.job_queue WHERE job_id = $1', [jobId]);
+    assert.equal(there.rowCount, 1);
     const client = new Client({ connectionString: database.url });
     await client.connect();
     await client.query('BEGIN');
@@ -88,6 +94,6 @@ describe('Adding a job', () => {
     const [row] = await database.db.query<{ count: number }>(
       sql`SELECT count(*)::int AS count FROM jobs.job_queue WHERE queue = 'mail'`,
     );
-    assert.equal(row?.count, 3);
+    assert.equal(row?.count, 4);
   });
 });

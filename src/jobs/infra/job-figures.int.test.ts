@@ -85,6 +85,7 @@ test('jobs are counted by queue and status; dead letters only until somebody has
   await add({ status: 'dead_letter', count: 6, resolution: 'discarded' });
   await add({ status: 'dead_letter', count: 7, resolution: 'cancelled' });
   await add({ queue: 'only dead', status: 'dead_letter', count: 1 });
+  await add({ queue: 'only resolved', status: 'dead_letter', count: 1, resolution: 'discarded' });
   await add({ queue: 'only done', status: 'completed', count: 1 });
   const figures = await oneRound();
   const counts = ['pending', 'failed', 'running', 'dead_letter'].map(
@@ -92,6 +93,7 @@ test('jobs are counted by queue and status; dead letters only until somebody has
   );
   assert.deepEqual(counts, [3, 2, 4, 5]);
   assert.equal(figures[depth('only dead', 'dead_letter')], 1);
+  assert.ok(!(depth('only resolved', 'dead_letter') in figures));
   assert.ok(!(depth('only done', 'pending') in figures));
   assert.ok(!(depth('mail', 'completed') in figures));
 });
@@ -170,6 +172,7 @@ for (const statistics of ['up to date', 'older than the jobs'] as const)
       await add({ queue, status: 'pending', count: 8000 });
       await add({ queue, status: 'failed', count: 8000 });
       await add({ queue, status: 'dead_letter', count: 4000 });
+      await add({ queue, status: 'dead_letter', count: 4000, resolution: 'discarded' });
     }
     await add({ status: 'running', count: 100 });
     if (statistics === 'up to date') await database.db.query(sql`ANALYZE jobs.job_queue`);
@@ -183,5 +186,7 @@ for (const statistics of ['up to date', 'older than the jobs'] as const)
       assert.doesNotMatch(plan, /(Seq|Bitmap Heap) Scan on job_queue/);
       for (const [, rows] of plan.matchAll(/Index.*Scan.* rows=(\d+) loops=\d+\)/g))
         assert.ok(Number(rows) <= 1000, plan);
+      // Nor is what belongs to other queues, or was dealt with, gone through.
+      assert.doesNotMatch(plan, /Rows Removed by Filter: \d{2}/);
     }
   });

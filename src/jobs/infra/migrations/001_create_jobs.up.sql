@@ -59,16 +59,15 @@ CREATE INDEX idx_job_queue_running ON jobs.job_queue (queue, lease_epoch) WHERE 
 CREATE UNIQUE INDEX idx_job_queue_dedupe
     ON jobs.job_queue (queue, dedupe_key)
     WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed');
--- For lists, the newest first. A job that goes well is in none of them. No more of them than it takes: each costs a
--- fiftieth of adding a job, even one that is not in it.
+-- What needs a person, and what a person has dealt with.
+CREATE INDEX idx_job_queue_dead ON jobs.job_queue (queue, completed_at, job_id) WHERE status = 'dead_letter';
+-- For lists, the newest first. A job that goes well is in none of them.
 CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue (job_id) WHERE status = 'failed';
 CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue (job_id) WHERE status = 'dead_letter';
--- What needs a person.
 CREATE INDEX idx_job_queue_unresolved
     ON jobs.job_queue (job_id) WHERE status = 'dead_letter' AND resolution IS NULL;
--- The same of a queue; and, in no order, all dead letters of a queue.
-CREATE INDEX idx_job_queue_dead
-    ON jobs.job_queue (queue, (resolution IS NULL), job_id) WHERE status = 'dead_letter';
+CREATE INDEX idx_job_queue_unresolved_of_queue
+    ON jobs.job_queue (queue, job_id) WHERE status = 'dead_letter' AND resolution IS NULL;
 
 -- Failures only: a success is in the job's own row.
 CREATE TABLE jobs.job_attempts (
