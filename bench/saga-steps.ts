@@ -26,8 +26,9 @@ import { openPostgres, printTable, timed } from './support.ts';
  *   Restate  the same two sagas, as many at once, as it comes and with a partition for each core; only where it is
  *            installed: npm install --no-save --ignore-scripts @restatedev/restate-server@1.7.12
  *            @restatedev/restate-sdk@1.17.2
- * Goal: forward is five times the better peer. Then the time that one saga alone takes per step: p50 under 5 ms. What
- * the first sagas take is left out for all; they take turns, and the middle one of their rounds counts.
+ * Goal: forward is five times the better peer as it comes (decision 0054). Then the time that one saga alone takes per
+ * step: p50 under 5 ms. What the first sagas take is left out for all; they take turns, and the middle one of their
+ * rounds counts.
  * node bench/saga-steps.ts [sagas] [at once] [rounds]
  */
 const count = Number(process.argv[2] ?? 20_000);
