@@ -84,8 +84,8 @@ function isPlain({ dedupeKey, priority, runAt, maxRetries }: StorableJob): boole
 
 /**
  * What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready.
- * Nothing is to be returned, which would cost a tenth of it: so whoever waits is told by the way, in a value (the last
- * one) that is false whether somebody does or not.
+ * Nothing is returned, which makes it cheaper: so whoever waits is told by the way, in a value (the last one) that is
+ * false whether somebody does or not.
  */
 function insertPlain(tx: Transaction, queue: string, jobId: string, job: StorableJob): Promise<void> {
   const statement = sql`

@@ -118,6 +118,25 @@ test('a job is added as it was when it was handed over, though its schema takes 
   ]);
 });
 
+test('where many calls wait for a connection the database makes the id, at the time of the job', async () => {
+  const texts: string[] = [];
+  const job_id = '019a8b7c-1234-7abc-8123-123456789abc';
+  const pool = {
+    totalCount: 1,
+    idleCount: 0,
+    waitingCount: 0,
+    query: async ({ text }: Readonly<{ text: string }>) => {
+      texts.push(text.includes('jobs.enqueue(') ? 'by the database' : 'here');
+      return { rows: [{ job_id, status: 'pending', is_duplicate: 'false' }] };
+    },
+  };
+  for (const waiting of [0, 99, 100]) {
+    pool.waitingCount = waiting;
+    await jobs.enqueue(pool as never, 'mail', {});
+  }
+  assert.deepEqual(texts, ['by the database', 'here', 'by the database']);
+});
+
 test('something that is no client is told so', () =>
   assert.rejects(jobs.enqueue({} as Transaction, 'mail', {}), /tx is no client with query/));
 
