@@ -1,6 +1,6 @@
 import { compileTopicGlobs } from '../src/dlq/domain/topic-glob.ts';
-import { createDecoder } from '../src/dlq/adapter/decode-dead-letter.ts';
-import { arrivingRows } from '../src/dlq/infra/arriving-rows.ts';
+import { createDecoder } from '../src/dlq/ingest/decoding/decode-dead-letter.ts';
+import { messageRows } from '../src/dlq/ingest/message-rows.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { createUuidMaker } from '../src/kernel/uuid.ts';
 import type { OutgoingRecord } from '../src/platform/broker/port.ts';
@@ -50,7 +50,7 @@ async function measureFloor({ db }: Ground, all: readonly OutgoingRecord[]): Pro
   const makeId = createUuidMaker(systemClock);
   const perStatement = 1000;
   const statements = Array.from({ length: partitions }, (_, partition) => {
-    const held = {
+    const leased = {
       id: 0n,
       topic,
       topicId: '00000000-0000-4000-8000-000000000000',
@@ -64,14 +64,19 @@ async function measureFloor({ db }: Ground, all: readonly OutgoingRecord[]): Pro
     return Array.from({ length: Math.ceil(mine.length / perStatement) }, (_, s) => {
       const letters = mine.slice(s * perStatement, (s + 1) * perStatement).map((record, i) => ({
         letter: decode(
-          { ...record, offset: BigInt(s * perStatement + i), timestamp: 1_790_000_000_000n },
-          held,
+          {
+            ...record,
+            offset: BigInt(s * perStatement + i),
+            timestamp: 1_790_000_000_000n,
+            compression: 'none',
+          },
+          leased,
         ),
         status: 'PENDING' as const,
         retryCount: 0,
         parentId: null,
       }));
-      const { columns, select } = arrivingRows(held, letters, { maxRetries: 3, makeId, onStored: () => {} });
+      const { columns, select } = messageRows(leased, letters, { maxRetries: 3, makeId });
       return sql`INSERT INTO dlq.dlq_messages (${columns}) ${select}`;
     });
   });

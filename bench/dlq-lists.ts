@@ -1,6 +1,5 @@
-import { createPostgresMessageReader } from '../src/dlq/infra/postgres-message-reader.ts';
-import type { MessageFilter } from '../src/dlq/usecase/ports.ts';
-import { listMessages } from '../src/dlq/usecase/list-messages.ts';
+import { listMessages, type MessageFilter } from '../src/dlq/browse/list-messages.ts';
+import { listTopics } from '../src/dlq/browse/list-topics.ts';
 import type { Queryable } from '../src/platform/postgres/database.ts';
 import { sql, type Sql } from '../src/platform/postgres/sql.ts';
 import { openGround, type Ground } from './support.ts';
@@ -16,7 +15,6 @@ const rounds = 200;
 const ground = await openGround();
 try {
   await fill(ground, rows);
-  const reader = createPostgresMessageReader(ground.db);
   const first = { by: 'keyset', after: null, pageSize: 20 } as const;
   const lists: readonly (readonly [string, MessageFilter])[] = [
     ['all messages', {}],
@@ -31,15 +29,16 @@ try {
   process.stdout.write(
     `\nLists with ${rows.toLocaleString('en')} messages: list and total, ${rounds} rounds\n`,
   );
-  for (const [name, filter] of lists) await measure(name, () => listMessages(reader, filter, first));
+  for (const [name, filter] of lists) await measure(name, () => listMessages(ground.db, filter, first));
   const deep = { createdAt: '2026-06-01T00:00:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
-  await measure('a page deep inside, by cursor', () => listMessages(reader, {}, { ...first, after: deep }));
-  await measure('topics with counts', () => reader.topics());
+  await measure('a page deep inside, by cursor', () =>
+    listMessages(ground.db, {}, { ...first, after: deep }),
+  );
+  await measure('topics with counts', () => listTopics(ground.db));
 
   const explained = explaining(ground.db);
-  const plans = createPostgresMessageReader(explained.db);
-  for (const [, filter] of lists) await listMessages(plans, filter, first);
-  await plans.topics();
+  for (const [, filter] of lists) await listMessages(explained.db, filter, first);
+  await listTopics(explained.db);
   const scans = explained.plans.filter((plan) => /Seq Scan on dlq_messages/.test(plan));
   process.stdout.write(
     `  ${explained.plans.length} statements explained, ${scans.length} sequential scans\n`,

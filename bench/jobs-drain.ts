@@ -1,7 +1,7 @@
 import type { Database } from '../src/platform/postgres/database.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
 import {
-  bossBatches,
+  bossPaces,
   countTo,
   drainFloor,
   fillFloor,
@@ -28,7 +28,7 @@ const { url, db } = ground;
 const queue = 'bench';
 try {
   await migrateGraphile(url);
-  const boss = await openBoss(url, queue);
+  const boss = await openBoss(url, queue, { notifies: false });
   const measured = new Map<string, number[]>();
   const measure = async (name: string, run: () => Promise<number>): Promise<void> => {
     await db.query(sql`VACUUM ANALYZE`);
@@ -43,11 +43,11 @@ try {
     await measure('graphile-worker, tuned', () =>
       drain(fillGraphile, (handler) => startGraphile(url, handler)),
     );
-    for (const batchSize of bossBatches)
-      await measure(`pg-boss, batches of ${batchSize}`, () =>
+    for (const pace of bossPaces)
+      await measure(`pg-boss, ${pace.localConcurrency} workers, batches of ${pace.batchSize}`, () =>
         drain(
           () => fillBoss(db),
-          (handler) => startBoss(boss, queue, { handler, batchSize }),
+          (handler) => startBoss(boss, queue, { handler, ...pace }),
         ),
       );
     for (const isKept of [false, true])

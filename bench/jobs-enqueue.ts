@@ -28,7 +28,7 @@ const pool = new Pool({ connectionString: url, max: connections });
 pool.on('error', () => {});
 try {
   await migrateGraphile(url);
-  const boss = await openBoss(url, queue);
+  const boss = await openBoss(url, queue, { notifies: false });
   const graphile = await makeWorkerUtils({ pgPool: pool, logger: new Logger(() => () => {}) });
   await db.query(sql`CREATE TABLE bare_jobs (
     id uuid PRIMARY KEY, queue text NOT NULL, payload jsonb NOT NULL, run_at timestamptz NOT NULL DEFAULT now())`);

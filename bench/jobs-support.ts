@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { PgBoss } from 'pg-boss';
 import { Logger, run, runMigrations } from 'graphile-worker';
 import { Pool } from 'pg';
-import { createPostgresJobStore } from '../src/jobs/infra/postgres-job-store.ts';
-import { createPostgresQueueBook } from '../src/jobs/infra/postgres-queue-book.ts';
-import { createQueueWorker } from '../src/jobs/usecase/work-queue.ts';
+import { createQueues } from '../src/jobs/queues.ts';
+import { QueueWorker } from '../src/jobs/run/worker.ts';
 import { systemClock } from '../src/kernel/clock.ts';
-import { createSoloGate } from '../src/kernel/solo-gate.ts';
+import { createSoloGate } from '../src/platform/work/solo-gate.ts';
 import type { Database } from '../src/platform/postgres/database.ts';
 import { sql } from '../src/platform/postgres/sql.ts';
-import { createWake } from '../src/platform/postgres/wake.ts';
+import { createWake } from '../src/platform/work/wake.ts';
 
 /** A handler that does nothing but count, and the moment when all are done. */
 export type Counter = Readonly<{ handler: () => void; all: Promise<void> }>;
@@ -30,20 +29,20 @@ export type Running = Readonly<{ stop(): Promise<void> }>;
 
 /** Ours as the library runs it, in this process. */
 export async function startOurs(db: Database, queue: string, handler: () => void): Promise<Running> {
-  const book = createPostgresQueueBook(db);
-  await book.refresh();
+  const queues = createQueues(db);
+  await queues.refresh();
   const owner = `bench-${randomUUID()}`;
   const worker = { db, clock: systemClock, owner, onStale: fail('stale writes') };
   const wake = createWake(db, { listen: true, worker: owner, onError: fail('LISTEN') });
-  const store = createPostgresJobStore(db, worker, { book, onSettleRetry: fail('settling') });
-  const runner = createQueueWorker(
+  const runner = new QueueWorker(
     {
-      store,
-      clock: systemClock,
+      db,
+      worker,
+      queues,
+      onSettleRetry: fail('settling'),
       solo: createSoloGate(),
-      isLimited: book.isLimited,
       waitForWork: (name, ms, signal) => wake.wait(`jobs:${name}`, ms, signal),
-      onEnd: () => {},
+      onSettled: () => {},
       onError: fail('the worker'),
     },
     {
@@ -101,25 +100,46 @@ export async function migrateGraphile(url: string): Promise<void> {
   await runMigrations({ connectionString: url, logger: new Logger(() => () => {}) });
 }
 
-export async function openBoss(url: string, queue: string): Promise<PgBoss> {
-  const boss = new PgBoss({ connectionString: url, max: 25 });
+/**
+ * With notifications workers hear of a job at once, which needs both the option of the instance and that of the queue;
+ * its default is to poll. They cost something at each insert, so that a bench of throughput goes without them.
+ */
+export async function openBoss(
+  url: string,
+  queue: string,
+  { notifies }: Readonly<{ notifies: boolean }>,
+): Promise<PgBoss> {
+  const boss = new PgBoss({ connectionString: url, max: 25, useListenNotify: notifies });
   boss.on('error', fail('pg-boss'));
+  // It says here that it polls after all.
+  boss.on('warning', fail('pg-boss'));
   await boss.start();
-  await boss.createQueue(queue, { notify: true });
+  await boss.createQueue(queue, { notify: notifies });
   return boss;
 }
 
-export const bossBatches = [500, 1000] as const;
+/** How many jobs a worker fetches at once, and how many workers there are; the best of them counts. */
+export const bossPaces: readonly BossPace[] = [
+  { batchSize: 500, localConcurrency: 2, pollSeconds: 0.5 },
+  { batchSize: 1000, localConcurrency: 2, pollSeconds: 0.5 },
+  { batchSize: 1000, localConcurrency: 4, pollSeconds: 0.5 },
+];
 
-/** Fetches in batches, without a pause while they are full. */
+/** One job after another; where it polled after all, nobody would wait for the end of the bench. */
+export const bossOneByOne: BossPace = { batchSize: 1, localConcurrency: 1, pollSeconds: 60 };
+
+/** `pollSeconds` counts where nobody notifies; 0.5 is the least. */
+export type BossPace = Readonly<{ batchSize: number; localConcurrency: number; pollSeconds: number }>;
+
+/** Fetches without a pause while batches are full. */
 export async function startBoss(
   boss: PgBoss,
   queue: string,
-  { handler, batchSize }: Readonly<{ handler: () => void; batchSize: number }>,
+  { handler, pollSeconds, ...pace }: BossPace & Readonly<{ handler: () => void }>,
 ): Promise<Running> {
   await boss.work(
     queue,
-    { batchSize, localConcurrency: 2, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true },
+    { ...pace, pollingIntervalSeconds: pollSeconds, burstWhenBatchFull: true },
     async (jobs) => {
       for (const _ of jobs) handler();
     },

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Pool } from 'undici';
 import { outbox } from '../src/sdk/outbox.ts';
-import { startPeer } from './outbox-peer.ts';
+import { peerSettings, startPeer } from './outbox-peer.ts';
 import { deliveryEnv, httpDestination, settleDown, spawnSink, type Sink } from './outbox-support.ts';
 import { openGround, until, type Ground } from './support.ts';
 
@@ -12,31 +12,35 @@ import { openGround, until, type Ground } from './support.ts';
  * How long a single order takes from its COMMIT to the sink while nothing else is to do, by the settings as they come.
  *   floor  what no outbox can do without: a NOTIFY, and an HTTP call by whoever hears of it
  *   ours   the SDK's `outbox.add` in a transaction; p50 under 10 ms, p99 under 50 ms
- *   peer   pg-transactional-outbox as it comes: it polls
+ *   peer   pg-transactional-outbox with the listener that reads the write-ahead log, which its document names for a
+ *          short lag; the other one polls
  * The time of the COMMIT itself, with its write to disk, is part of all three.
  * node bench/outbox-latency.ts [orders]
  */
 const count = Number(process.argv[2] ?? 400);
-const peerCount = Math.ceil(count / 10);
 const warmUps = 20;
 const usual = { orders: count, pauseMs: 50 } as const;
 
 /** Begins the transaction of one order, and returns what commits it. */
 type Preparing = (key: string) => Promise<() => Promise<unknown>>;
 
-const ground = await openGround();
+const ground = await openGround(peerSettings);
 const sink = await spawnSink({ keepsArrivals: true });
 try {
   await settleDown(ground.db);
   const floor = await measureFloor(ground, sink);
   const ours = await measureOurs(ground, sink);
-  const peer = await measurePeerLatency(ground, sink);
   process.stdout.write(
     `\nFrom the COMMIT to the sink, ${count} single orders (Node ${process.version}, ${cpus().length} cores)\n`,
   );
   print('floor: NOTIFY and an HTTP call', floor, floor);
   print('ours', ours, floor);
-  print(`pg-transactional-outbox as it comes (${peerCount})`, peer, floor);
+  try {
+    print('pg-transactional-outbox, replication', await measurePeerLatency(ground, sink), floor);
+  } catch (error) {
+    // Its log reader sometimes delivers a message only after the next one was committed.
+    process.stdout.write(`  pg-transactional-outbox, replication: not measured, ${String(error)}\n`);
+  }
   process.stdout.write('  goals: p50 under 10 ms, p99 under 50 ms\n');
 } finally {
   await sink.stop();
@@ -88,12 +92,11 @@ async function measureOurs({ url, startSystem }: Ground, to: Sink): Promise<read
 }
 
 async function measurePeerLatency({ url }: Ground, to: Sink): Promise<readonly number[]> {
-  const peer = await startPeer(url, to);
+  const peer = await startPeer(url, to, { listener: 'replication' });
   try {
-    // Pauses as long as its own, or each order would come right after it has looked.
-    return await measure(to, { orders: peerCount, pauseMs: 500 }, async (key) => {
+    return await measure(to, usual, async (key) => {
       await peer.client.query('BEGIN');
-      await peer.add([key], 'sequential');
+      await peer.add([key]);
       return () => peer.client.query('COMMIT');
     });
   } finally {
@@ -114,7 +117,7 @@ async function measure(
     const commit = await prepare(key);
     if (i >= warmUps) committed.set(key, process.hrtime.bigint());
     await commit();
-    await until(async () => (await to.received()) >= expected, 10_000);
+    await until(async () => (await to.received()) >= expected, 30_000);
     await wait(20 + Math.random() * pauseMs);
   }
   const arrivals = await to.arrivals();

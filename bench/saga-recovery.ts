@@ -1,8 +1,8 @@
 import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../src/platform/postgres/sql.ts';
-import { createPostgresWorkflows } from '../src/saga/infra/postgres-workflows.ts';
-import type { SendCall } from '../src/saga/usecase/ports.ts';
+import { storeWorkflow } from '../src/saga/define/workflows-table.ts';
+import type { SendCall } from '../src/saga/run/services/service.ts';
 import { createBenchEngine, threeSteps } from './saga-support.ts';
 import { openPostgres, until } from './support.ts';
 
@@ -17,7 +17,7 @@ const atOnce = 100;
 const ground = await openPostgres();
 const { db } = ground;
 try {
-  const hash = await createPostgresWorkflows(db).register(threeSteps, { isFromFile: false });
+  const hash = await storeWorkflow(db, threeSteps, { isFromFile: false });
   await db.query(sql`
     WITH begun AS (
       INSERT INTO saga.saga_states (workflow_name, current_step, status, payload, definition_hash, wake_at, step_outputs)

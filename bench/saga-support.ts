@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../src/kernel/clock.ts';
 import type { Database } from '../src/platform/postgres/database.ts';
-import { createWake } from '../src/platform/postgres/wake.ts';
-import type { Step, Workflow } from '../src/saga/domain/workflow.ts';
-import { createDatabaseClock } from '../src/saga/infra/database-clock.ts';
-import type { AddEvents } from '../src/saga/infra/settle-sagas.ts';
-import { createPostgresSagaStore } from '../src/saga/infra/postgres-saga-store.ts';
-import { createCallSlots } from '../src/saga/usecase/call-slots.ts';
-import type { SendCall } from '../src/saga/usecase/ports.ts';
-import { createSagaEngine } from '../src/saga/usecase/run-sagas.ts';
-import { createSettleQueue } from '../src/saga/usecase/settle-queue.ts';
+import { createWake } from '../src/platform/work/wake.ts';
+import type { Step, Workflow } from '../src/saga/domain/workflow/workflow.ts';
+import { createDatabaseClock } from '../src/saga/run/database-clock.ts';
+import type { AddEvents } from '../src/saga/write-sagas.ts';
+import { createCallSemaphore } from '../src/saga/run/call-semaphore.ts';
+import { engineSql } from '../src/saga/run/engine-sql.ts';
+import type { SendCall } from '../src/saga/run/services/service.ts';
+import { createSagaEngine } from '../src/saga/run/run-sagas.ts';
 
 const step = (name: string): Step => ({
   name,
@@ -42,17 +41,15 @@ export type BenchOptions = Readonly<{ atOnce: number; send: SendCall; addEvents?
 export function createBenchEngine(db: Database, { atOnce, send, addEvents }: BenchOptions): BenchEngine {
   const worker = { db, clock: systemClock, owner: `bench-${randomUUID()}`, onStale: () => {} };
   const time = createDatabaseClock(systemClock);
-  const store = createPostgresSagaStore({ db, worker, time, addEvents: addEvents ?? null });
   const wake = createWake(db, { listen: true, worker: worker.owner, onError: () => {} });
   const enough = Promise.withResolvers<void>();
   let ends = 0;
   let wanted = Infinity;
   const engine = createSagaEngine(
     {
-      store,
+      ...engineSql({ db, worker, time, addEvents: addEvents ?? null }),
       clock: systemClock,
-      queue: createSettleQueue(store),
-      slots: createCallSlots({ most: atOnce, mostTo: () => atOnce, mostWaiting: atOnce }),
+      calls: createCallSemaphore({ maxInFlight: atOnce, maxInFlightTo: () => atOnce, maxWaiting: atOnce }),
       send,
       serviceOf: () => ({ isIdempotent: true }),
       now: time.now,
@@ -65,7 +62,7 @@ export function createBenchEngine(db: Database, { atOnce, send, addEvents }: Ben
       waitForWork: (ms, signal) => wake.wait('saga', ms, signal),
       onError: (what, error) => process.stderr.write(`${what}: ${String(error)}\n`),
     },
-    { mostHeld: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
+    { maxLeased: 2 * atOnce, leaseMs: 15_000, pollMs: 1000 },
   );
   return {
     async ended(count) {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig } from '../src/config/config.ts';
 import { migrationSources, startSystem, type System, type SystemOptions } from '../src/compose.ts';
 import { createKafkaBroker } from '../src/platform/broker/kafka/kafka-broker.ts';
 import type { Broker, OutgoingRecord } from '../src/platform/broker/port.ts';
@@ -28,12 +28,14 @@ export type Ground = Readonly<{
 
 const noSecrets = join(tmpdir(), 'redrive-bench-has-no-secrets');
 
-/** Without Kafka. */
-export async function openPostgres(): Promise<Pick<Ground, 'url' | 'db' | 'stop'>> {
+type Settings = Readonly<Record<string, string>>;
+
+/** Without Kafka. `settings` are those of PostgreSQL that a bench needs besides. */
+export async function openPostgres(settings: Settings = {}): Promise<Pick<Ground, 'url' | 'db' | 'stop'>> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-bench-'));
   const postgres = await startEmbeddedPostgres({
     dataDir: join(folder, 'postgres'),
-    settings: { shared_buffers: '512MB', max_wal_size: '4GB' },
+    settings: { shared_buffers: '512MB', max_wal_size: '4GB', ...settings },
   });
   const db = connectTo(postgres.url);
   await migrateUp(db, migrationSources);
@@ -49,8 +51,8 @@ export async function openPostgres(): Promise<Pick<Ground, 'url' | 'db' | 'stop'
   };
 }
 
-export async function openGround(): Promise<Ground> {
-  const postgres = await openPostgres();
+export async function openGround(settings: Settings = {}): Promise<Ground> {
+  const postgres = await openPostgres(settings);
   const kafka = await startKafka();
   const broker = createKafkaBroker({
     brokers: kafka.brokers.split(','),

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the command line: the built package, or in a clone the sources. This file alone must also be understood by
+// Starts the command line: in a clone the sources, whatever was built of them before, else the built package. This file alone must also be understood by
 // an older Node, which then hands over to the Node that is installed beside the package, or says what is missing.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,8 +11,8 @@ const NEEDED_MAJOR = 24;
 const packageRoot = new URL('../', import.meta.url);
 
 if (majorOf(process.versions.node) >= NEEDED_MAJOR) {
-  const built = new URL('dist/main.js', packageRoot);
-  const entry = existsSync(built) ? built : new URL('src/main.ts', packageRoot);
+  const sources = new URL('src/main.ts', packageRoot);
+  const entry = existsSync(sources) ? sources : new URL('dist/main.js', packageRoot);
   await import(entry.href);
 } else {
   const node = findPinnedNode();

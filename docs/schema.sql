@@ -4,6 +4,7 @@ DOMAIN jobs.job_status text CHECK ((VALUE = ANY (ARRAY['pending'::text, 'running
 DOMAIN jobs.max_retries integer CHECK ((VALUE >= 1))
 DOMAIN jobs.priority integer CHECK (((VALUE >= 0) AND (VALUE <= 100)))
 DOMAIN jobs.queue_name text CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
+DOMAIN jobs.queue_name text CHECK (((VALUE COLLATE "C") ~ '^[a-z][a-z0-9_.-]{0,99}$'::text)) NOT VALID
 DOMAIN jobs.retry_count integer CHECK ((VALUE >= 0))
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
@@ -48,6 +49,8 @@ TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vac
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    source_compression text
+    routed boolean NOT NULL DEFAULT false
 TABLE dlq.dlq_messages_archive
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -84,6 +87,8 @@ TABLE dlq.dlq_messages_archive
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    source_compression text
+    routed boolean NOT NULL DEFAULT false
 TABLE dlq.message_history
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     message_id uuid NOT NULL
@@ -100,6 +105,8 @@ TABLE dlq.message_history
     partition integer
     offset bigint
     detail text
+    target_topic text
+    published_sha256 bytea
 TABLE dlq.source_partitions
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     cluster_id text NOT NULL
@@ -129,12 +136,23 @@ TABLE dlq.source_partitions
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    log_stable_end bigint
+    held_back_since timestamp with time zone
+    denied boolean NOT NULL DEFAULT false
+    control bigint NOT NULL DEFAULT 0
+    aborted bigint NOT NULL DEFAULT 0
+    gaps bigint NOT NULL DEFAULT 0
+    forgotten jsonb
 TABLE dlq.topic_counts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
     original_topic text NOT NULL
     status text NOT NULL
     minute timestamp with time zone NOT NULL DEFAULT date_trunc('minute'::text, clock_timestamp())
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE dlq.value_parts WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100)
+    id uuid NOT NULL
+    n integer NOT NULL
+    bytes bytea NOT NULL
 TABLE jobs.cron_ticks
     name text NOT NULL
     tick_at timestamp with time zone NOT NULL
@@ -160,6 +178,8 @@ TABLE jobs.job_attempts
     lease_epoch bigint NOT NULL
     started_at timestamp with time zone
     ended_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    error_class text
+    stack text
 TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_analyze_scale_factor=0.05)
     job_id uuid NOT NULL DEFAULT platform.new_id()
     queue jobs.queue_name NOT NULL
@@ -205,6 +225,7 @@ TABLE jobs.queues
     window_taken integer NOT NULL DEFAULT 0
     throttle jsonb
     updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    circuit jsonb
 TABLE outbox.destination_state WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100)
     destination text NOT NULL
     version bigint NOT NULL DEFAULT 0
@@ -312,6 +333,14 @@ TABLE outbox.outbox_orders_archive
     lease_epoch bigint NOT NULL
     lease_lost boolean NOT NULL
     archived_at timestamp with time zone NOT NULL
+TABLE platform.dlq_positions
+    cluster_id text NOT NULL
+    topic text NOT NULL
+    topic_id uuid NOT NULL
+    partition integer NOT NULL
+    next_offset bigint NOT NULL
+    stopped boolean NOT NULL
+    saved_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE platform.idle_workers
     channel text NOT NULL
     worker text NOT NULL
@@ -383,7 +412,7 @@ TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02,
     abort_at timestamp with time zone
     pivot_opened boolean NOT NULL DEFAULT false
     compensation text NOT NULL DEFAULT 'none'::text
-    needs_person boolean NOT NULL DEFAULT false
+    needs_attention boolean NOT NULL DEFAULT false
     stuck_step integer
     stuck_op text
     stuck_reason text
@@ -400,6 +429,8 @@ CASE
     WHEN ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying])::text[])) THEN 'FORWARD'::character varying
     ELSE status
 END
+    waiting_for text
+    waiting_since timestamp with time zone
 TABLE saga.saga_states_archive
     id uuid NOT NULL
     workflow_name character varying(255) NOT NULL
@@ -424,7 +455,7 @@ TABLE saga.saga_states_archive
     abort_at timestamp with time zone
     pivot_opened boolean NOT NULL
     compensation text NOT NULL
-    needs_person boolean NOT NULL
+    needs_attention boolean NOT NULL
     stuck_step integer
     stuck_op text
     stuck_reason text
@@ -436,6 +467,8 @@ TABLE saga.saga_states_archive
     setbacks integer NOT NULL
     runs_alone boolean NOT NULL
     archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    waiting_for text
+    waiting_since timestamp with time zone
 TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
     id uuid NOT NULL DEFAULT platform.new_id()
     saga_id uuid NOT NULL
@@ -455,6 +488,8 @@ TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.
     is_last boolean NOT NULL DEFAULT false
     actor text
     reason text
+    is_down boolean NOT NULL DEFAULT false
+    spent_ms bigint NOT NULL DEFAULT 1
 TABLE saga.saga_step_logs_archive
     id uuid NOT NULL
     saga_id uuid NOT NULL
@@ -474,6 +509,17 @@ TABLE saga.saga_step_logs_archive
     is_last boolean NOT NULL
     actor text
     reason text
+    is_down boolean NOT NULL DEFAULT false
+    spent_ms bigint NOT NULL DEFAULT 1
+TABLE saga.service_circuits
+    service text NOT NULL
+    is_open boolean NOT NULL DEFAULT true
+    since timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    reason text NOT NULL DEFAULT ''::text
+    probes integer NOT NULL DEFAULT 0
+    probe_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    probe_saga uuid
+    probe_until timestamp with time zone
 TABLE saga.workflow_definitions
     hash text NOT NULL
     name character varying(255) NOT NULL
@@ -493,6 +539,7 @@ CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
+CONSTRAINT dlq.value_parts value_parts_pkey PRIMARY KEY (id, n)
 CONSTRAINT jobs.cron_ticks cron_ticks_pkey PRIMARY KEY (name, tick_at)
 CONSTRAINT jobs.job_actions job_actions_pkey PRIMARY KEY (job_id, id)
 CONSTRAINT jobs.job_attempts job_attempts_pkey PRIMARY KEY (job_id, id)
@@ -527,6 +574,7 @@ CONSTRAINT outbox.outbox_orders outbox_orders_retry_count_check CHECK ((retry_co
 CONSTRAINT outbox.outbox_orders outbox_orders_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'dead'::text])))
 CONSTRAINT outbox.outbox_orders outbox_orders_supersedes_id_key UNIQUE (supersedes_id)
 CONSTRAINT outbox.outbox_orders_archive outbox_orders_archive_pkey PRIMARY KEY (id)
+CONSTRAINT platform.dlq_positions dlq_positions_pkey PRIMARY KEY (cluster_id, topic_id, partition)
 CONSTRAINT platform.idle_workers idle_workers_pkey PRIMARY KEY (channel, worker)
 CONSTRAINT platform.leases leases_pkey PRIMARY KEY (name)
 CONSTRAINT platform.migrations migrations_pkey PRIMARY KEY (slice, number)
@@ -540,8 +588,9 @@ CONSTRAINT saga.saga_start_keys saga_start_keys_pkey PRIMARY KEY (workflow_name,
 CONSTRAINT saga.saga_states chk_saga_states_status CHECK (((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPLETED'::character varying, 'COMPENSATING'::character varying, 'FAILED'::character varying, 'CANCELLED'::character varying])::text[])))
 CONSTRAINT saga.saga_states saga_states_abort_requested_check CHECK ((abort_requested = ANY (ARRAY['cancel'::text, 'compensate'::text])))
 CONSTRAINT saga.saga_states saga_states_check CHECK (((polls IS NULL) = (failed_polls IS NULL)))
-CONSTRAINT saga.saga_states saga_states_check1 CHECK ((needs_person = (stuck_step IS NOT NULL)))
-CONSTRAINT saga.saga_states saga_states_check2 CHECK (((NOT needs_person) OR ((status)::text = ANY ((ARRAY['RUNNING'::character varying, 'COMPENSATING'::character varying])::text[]))))
+CONSTRAINT saga.saga_states saga_states_check1 CHECK ((needs_attention = (stuck_step IS NOT NULL)))
+CONSTRAINT saga.saga_states saga_states_check2 CHECK (((NOT needs_attention) OR ((status)::text = ANY ((ARRAY['RUNNING'::character varying, 'COMPENSATING'::character varying])::text[]))))
+CONSTRAINT saga.saga_states saga_states_check3 CHECK (((waiting_for IS NULL) = (waiting_since IS NULL))) NOT VALID
 CONSTRAINT saga.saga_states saga_states_compensation_check CHECK ((compensation = ANY (ARRAY['none'::text, 'running'::text, 'done'::text, 'stuck'::text, 'resolved'::text])))
 CONSTRAINT saga.saga_states saga_states_definition_hash_fkey FOREIGN KEY (definition_hash) REFERENCES saga.workflow_definitions(hash)
 CONSTRAINT saga.saga_states saga_states_pkey PRIMARY KEY (id)
@@ -550,12 +599,13 @@ CONSTRAINT saga.saga_states_archive saga_states_archive_pkey PRIMARY KEY (id)
 CONSTRAINT saga.saga_step_logs chk_saga_step_logs_action CHECK (((action)::text = ANY ((ARRAY['EXECUTE'::character varying, 'COMPENSATE'::character varying])::text[])))
 CONSTRAINT saga.saga_step_logs chk_saga_step_logs_open CHECK (((status IS NULL) = (completed_at IS NULL)))
 CONSTRAINT saga.saga_step_logs chk_saga_step_logs_status CHECK (((status)::text = ANY ((ARRAY['SUCCESS'::character varying, 'FAILED'::character varying, 'TIMEOUT'::character varying, 'SKIPPED'::character varying])::text[])))
-CONSTRAINT saga.saga_step_logs saga_step_logs_answer_check CHECK ((answer = ANY (ARRAY['done'::text, 'refused'::text, 'defect'::text, 'unknown'::text, 'unserved'::text, 'not_done'::text])))
+CONSTRAINT saga.saga_step_logs saga_step_logs_answer_check CHECK ((answer = ANY (ARRAY['done'::text, 'refused'::text, 'defect'::text, 'unknown'::text, 'unserved'::text, 'unavailable'::text, 'not_done'::text]))) NOT VALID
 CONSTRAINT saga.saga_step_logs saga_step_logs_attempt_check CHECK ((attempt >= 1))
 CONSTRAINT saga.saga_step_logs saga_step_logs_pkey PRIMARY KEY (id)
 CONSTRAINT saga.saga_step_logs saga_step_logs_saga_id_fkey FOREIGN KEY (saga_id) REFERENCES saga.saga_states(id) ON DELETE CASCADE
 CONSTRAINT saga.saga_step_logs uq_saga_step_logs_attempt UNIQUE (saga_id, step_index, action, attempt)
 CONSTRAINT saga.saga_step_logs_archive saga_step_logs_archive_pkey PRIMARY KEY (id)
+CONSTRAINT saga.service_circuits service_circuits_pkey PRIMARY KEY (service)
 CONSTRAINT saga.workflow_definitions workflow_definitions_pkey PRIMARY KEY (hash)
 CONSTRAINT saga.workflows workflows_current_hash_fkey FOREIGN KEY (current_hash) REFERENCES saga.workflow_definitions(hash)
 CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
@@ -571,9 +621,11 @@ CREATE INDEX dlq_messages_archive_original_topic_idx ON dlq.dlq_messages_archive
 CREATE UNIQUE INDEX dlq_messages_archive_pkey ON dlq.dlq_messages_archive USING btree (id)
 CREATE INDEX dlq_messages_archive_status_idx ON dlq.dlq_messages_archive USING btree (status)
 CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING btree (source_topic_id, source_partition, source_offset)
+CREATE INDEX idx_dlq_messages_archive_source_topic ON dlq.dlq_messages_archive USING btree (source_topic)
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
+CREATE UNIQUE INDEX value_parts_pkey ON dlq.value_parts USING btree (id, n)
 CREATE UNIQUE INDEX cron_ticks_pkey ON jobs.cron_ticks USING btree (name, tick_at)
 CREATE UNIQUE INDEX job_actions_pkey ON jobs.job_actions USING btree (job_id, id)
 CREATE UNIQUE INDEX job_attempts_pkey ON jobs.job_attempts USING btree (job_id, id)
@@ -611,6 +663,7 @@ CREATE INDEX idx_outbox_orders_archive_archived_at ON outbox.outbox_orders_archi
 CREATE INDEX idx_outbox_orders_archive_key ON outbox.outbox_orders_archive USING btree (idempotency_key)
 CREATE INDEX idx_outbox_orders_archive_supersedes_id ON outbox.outbox_orders_archive USING btree (supersedes_id) WHERE (supersedes_id IS NOT NULL)
 CREATE UNIQUE INDEX outbox_orders_archive_pkey ON outbox.outbox_orders_archive USING btree (id)
+CREATE UNIQUE INDEX dlq_positions_pkey ON platform.dlq_positions USING btree (cluster_id, topic_id, partition)
 CREATE UNIQUE INDEX idle_workers_pkey ON platform.idle_workers USING btree (channel, worker)
 CREATE UNIQUE INDEX leases_pkey ON platform.leases USING btree (name)
 CREATE UNIQUE INDEX migrations_pkey ON platform.migrations USING btree (slice, number)
@@ -624,9 +677,12 @@ CREATE UNIQUE INDEX saga_start_keys_pkey ON saga.saga_start_keys USING btree (wo
 CREATE INDEX idx_saga_states_correlation_id ON saga.saga_states USING btree (correlation_id) WHERE (correlation_id IS NOT NULL)
 CREATE INDEX idx_saga_states_created_at ON saga.saga_states USING btree (created_at)
 CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (lease_owner IS NOT NULL)
-CREATE INDEX idx_saga_states_needs_person ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_person
+CREATE INDEX idx_saga_states_needs_attention ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_attention
 CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (phase)
-CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_person) AND (phase = ANY (ARRAY['NEW'::text, 'FORWARD'::text, 'COMPENSATING'::text])))
+CREATE INDEX idx_saga_states_stuck ON saga.saga_states USING btree (id) WHERE needs_attention
+CREATE INDEX idx_saga_states_unfinished ON saga.saga_states USING btree (created_at) WHERE ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPENSATING'::character varying])::text[]))
+CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_attention) AND (phase = ANY (ARRAY['NEW'::text, 'FORWARD'::text, 'COMPENSATING'::text])))
+CREATE INDEX idx_saga_states_waiting ON saga.saga_states USING btree (waiting_for, waiting_since, id) WHERE (waiting_for IS NOT NULL)
 CREATE INDEX idx_saga_states_wake ON saga.saga_states USING btree (wake_at, id) WHERE (wake_at IS NOT NULL)
 CREATE INDEX idx_saga_states_wake_alone ON saga.saga_states USING btree (wake_at, id) WHERE (runs_alone AND (wake_at IS NOT NULL))
 CREATE INDEX idx_saga_states_workflow_name ON saga.saga_states USING btree (workflow_name)
@@ -638,14 +694,21 @@ CREATE UNIQUE INDEX saga_step_logs_pkey ON saga.saga_step_logs USING btree (id)
 CREATE UNIQUE INDEX uq_saga_step_logs_attempt ON saga.saga_step_logs USING btree (saga_id, step_index, action, attempt)
 CREATE INDEX idx_saga_step_logs_archive_saga_id ON saga.saga_step_logs_archive USING btree (saga_id)
 CREATE UNIQUE INDEX saga_step_logs_archive_pkey ON saga.saga_step_logs_archive USING btree (id)
+CREATE UNIQUE INDEX service_circuits_pkey ON saga.service_circuits USING btree (service)
 CREATE UNIQUE INDEX workflow_definitions_pkey ON saga.workflow_definitions USING btree (hash)
 CREATE UNIQUE INDEX workflows_pkey ON saga.workflows USING btree (name)
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
+CREATE TRIGGER job_queue_bound_payload BEFORE INSERT OR UPDATE OF payload ON jobs.job_queue FOR EACH ROW WHEN ((((pg_column_size(new.payload) > 1000) OR (pg_column_compression(new.payload) IS NOT NULL)) AND (platform.json_bytes(new.payload) > 16777216))) EXECUTE FUNCTION platform.refuse_large_json('payload')
 CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN ((((new.status)::text = 'pending'::text) AND (((old.status)::text = ANY (ARRAY['failed'::text, 'completed'::text, 'dead_letter'::text])) OR (((old.status)::text = 'running'::text) AND (new.lease_owner IS NOT NULL))))) EXECUTE FUNCTION jobs.complete_requeue()
 CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
 CREATE TRIGGER outbox_audit_is_not_truncated BEFORE TRUNCATE ON outbox.outbox_audit FOR EACH STATEMENT EXECUTE FUNCTION outbox.refuse_change_of_audit()
+CREATE TRIGGER outbox_orders_bound_request_json BEFORE INSERT OR UPDATE OF request_json ON outbox.outbox_orders FOR EACH ROW WHEN ((((pg_column_size(new.request_json) > 1000) OR (pg_column_compression(new.request_json) IS NOT NULL)) AND (platform.json_bytes(new.request_json) > 16777216))) EXECUTE FUNCTION platform.refuse_large_json('request_json')
+CREATE TRIGGER saga_states_bound_payload BEFORE INSERT OR UPDATE OF payload ON saga.saga_states FOR EACH ROW WHEN ((((pg_column_size(new.payload) > 1000) OR (pg_column_compression(new.payload) IS NOT NULL)) AND (platform.json_bytes(new.payload) > 16777216))) EXECUTE FUNCTION platform.refuse_large_json('payload')
 CREATE TRIGGER saga_states_refuse_delete BEFORE DELETE ON saga.saga_states FOR EACH ROW EXECUTE FUNCTION saga.refuse_delete()
+CREATE TRIGGER saga_states_refuse_truncate BEFORE TRUNCATE ON saga.saga_states FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
+CREATE TRIGGER saga_step_logs_complete_row BEFORE INSERT ON saga.saga_step_logs FOR EACH ROW WHEN ((new.attempt IS NULL)) EXECUTE FUNCTION saga.complete_log_row()
+CREATE TRIGGER saga_step_logs_refuse_truncate BEFORE TRUNCATE ON saga.saga_step_logs FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
@@ -669,9 +732,7 @@ DECLARE
 BEGIN
     outcome := 'refused';
     IF v_key IS NULL OR v_key !~ '^[!-~]{8,64}$' THEN RETURN; END IF;
-    IF v_destination IS NULL OR v_destination = '' OR left(v_destination, 1) = '_' OR length(v_destination) > 100 THEN
-        RETURN;
-    END IF;
+    IF v_destination IS NULL OR v_destination !~ '^[a-z][a-z0-9_.-]{0,99}$' THEN RETURN; END IF;
     IF v_ordering_key = '' OR length(v_ordering_key) > 255 THEN RETURN; END IF;
     -- A batch of orders is in memory at once.
     IF octet_length(request::text) > 1048576 THEN RETURN; END IF;
@@ -680,6 +741,8 @@ BEGIN
     IF v_digest IS NULL THEN RETURN; END IF;
     -- Stored is the canonical form: numeric would write 0e-16383 with all its zeros.
     v_request := outbox.canonical_json(request);
+    -- Short as it is, it may be too long with its numbers written out; the table would refuse it with an error.
+    IF platform.json_bytes(v_request) > 16777216 THEN RETURN; END IF;
     -- The request's own, where it has one that is fit to be one.
     IF v_trace_id IS NULL AND jsonb_typeof(v_request -> 'trace_id') = 'string'
        AND length(v_request ->> 'trace_id') BETWEEN 1 AND 255 THEN
@@ -696,7 +759,8 @@ END $function$
 CREATE OR REPLACE FUNCTION outbox.adopt_default_audit()
  RETURNS integer
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog'
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET "TimeZone" TO 'UTC'
 AS $function$
 DECLARE
@@ -784,7 +848,8 @@ BEGIN
                       m.error_class, m.error_stack, m.consumer_group, m.original_partition,
                       m.original_offset, m.original_timestamp, m.fingerprint, m.unroutable,
                       m.parent_id, m.resolution, m.attempt_no, m.published_sha256,
-                      m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost
+                      m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost, m.source_compression,
+                      m.routed
         ),
         archived AS (
             INSERT INTO dlq.dlq_messages_archive
@@ -794,14 +859,14 @@ BEGIN
                  headers, dialect, error_class, error_stack, consumer_group, original_partition,
                  original_offset, original_timestamp, fingerprint, unroutable, parent_id,
                  resolution, attempt_no, published_sha256, lease_owner, lease_until,
-                 lease_epoch, lease_lost)
+                 lease_epoch, lease_lost, source_compression, routed)
             SELECT id, original_topic, error_message, retry_count, max_retries, payload, status,
                    created_at, updated_at, last_retry_at, source_topic, source_topic_id,
                    source_partition, source_offset, source_timestamp, message_key, raw_value,
                    headers, dialect, error_class, error_stack, consumer_group,
                    original_partition, original_offset, original_timestamp, fingerprint,
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
-                   lease_until, lease_epoch, lease_lost
+                   lease_until, lease_epoch, lease_lost, source_compression, routed
             FROM moved
             RETURNING created_at, id
         )
@@ -836,13 +901,13 @@ BEGIN
     FOR v_saga IN
         SELECT t.id, t.workflow_name, t.status, t.error_message
         FROM saga.saga_states t
-        WHERE t.definition_hash IS NULL AND NOT t.needs_person AND t.phase IN ('NEW', 'FORWARD', 'COMPENSATING')
+        WHERE t.definition_hash IS NULL AND NOT t.needs_attention AND t.phase IN ('NEW', 'FORWARD', 'COMPENSATING')
         ORDER BY t.id
         FOR UPDATE
     LOOP
         v_op := CASE v_saga.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END;
-        v_reason := 'it was begun without a definition: register the workflow ' || v_saga.workflow_name
-            || ' as it was then, look at what was done, and retry, resolve or skip this step';
+        v_reason := 'started without a definition: register the workflow ' || v_saga.workflow_name
+            || ' as it was then, check what was done, and retry, resolve or skip this step';
         SELECT min(s.step) INTO v_next
         FROM generate_series(0, (SELECT count(*) FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id)) AS s (step)
         WHERE NOT EXISTS (
@@ -851,8 +916,8 @@ BEGIN
               AND l.status IN ('SUCCESS', 'SKIPPED'));
         v_step := v_next;
         IF v_op = 'COMPENSATE' THEN
-            -- Of the steps that the log has by name, because the workflow may have no other: the last one that is not
-            -- undone, or just the last one.
+            -- Only steps that the log has by name; the workflow may have no others. The last one that is not undone,
+            -- or the last one.
             SELECT COALESCE(max(l.step_index) FILTER (
                 WHERE l.action = 'EXECUTE' AND l.answer IN ('done', 'unknown') AND NOT EXISTS (
                     SELECT 1 FROM saga.saga_step_logs u
@@ -861,16 +926,15 @@ BEGIN
             INTO v_step
             FROM saga.saga_step_logs l WHERE l.saga_id = v_saga.id AND l.step_name <> '';
         END IF;
-        -- It may have been called when the system before ours was stopped or turned the saga round: that wrote an
-        -- attempt down at its end, and the status RUNNING with the first of them. Where the workflow has no such
-        -- step, this row is dropped once that is known.
+        -- The predecessor logged an attempt only after it ended, so this step may have been called when it stopped or
+        -- started to compensate. If the workflow turns out to have no such step, the row is dropped.
         IF NOT EXISTS (
             SELECT 1 FROM saga.saga_step_logs l
             WHERE l.saga_id = v_saga.id AND l.step_index = v_next AND l.action = 'EXECUTE' AND l.answer = 'unknown')
         THEN
             PERFORM saga.log_unknown(v_saga.id, v_next, 'EXECUTE', 'unknown', CASE v_op
                 WHEN 'EXECUTE' THEN 'worker lost'
-                ELSE concat_ws(': ', 'it may have been called when the saga was turned round', v_saga.error_message)
+                ELSE concat_ws(': ', 'may have been called before compensation started', v_saga.error_message)
             END);
         END IF;
         PERFORM saga.log_unknown(v_saga.id, v_step, v_op, 'unserved', v_reason);
@@ -880,14 +944,14 @@ BEGIN
             current_step = v_next,
             compensation = CASE v_op WHEN 'EXECUTE' THEN 'none' ELSE 'stuck' END,
             abort_requested = CASE v_op WHEN 'COMPENSATE' THEN 'compensate' END,
-            abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'the system before' END,
+            abort_actor = CASE v_op WHEN 'COMPENSATE' THEN 'predecessor' END,
             abort_reason = CASE v_op WHEN 'COMPENSATE' THEN left(COALESCE(v_saga.error_message, ''), 1000) END,
             abort_at = CASE v_op WHEN 'COMPENSATE' THEN clock_timestamp() END,
             step_outputs = COALESCE((
                 SELECT jsonb_object_agg(l.step_name, l.response_payload)
                 FROM saga.saga_step_logs l
                 WHERE l.saga_id = v_saga.id AND l.action = 'EXECUTE' AND l.status = 'SUCCESS'), '{}'),
-            wake_at = NULL, needs_person = true, stuck_step = v_step, stuck_op = v_op, stuck_reason = v_reason
+            wake_at = NULL, needs_attention = true, stuck_step = v_step, stuck_op = v_op, stuck_reason = v_reason
         WHERE id = v_saga.id;
         INSERT INTO platform.notify_events (slice, kind, subject, item_id, summary)
         VALUES ('saga', CASE v_op WHEN 'EXECUTE' THEN 'stuck' ELSE 'compensation_stuck' END,
@@ -901,7 +965,7 @@ CREATE OR REPLACE FUNCTION outbox.audit_partitions(OUT name text, OUT begins_at 
  RETURNS SETOF record
  LANGUAGE sql
  STABLE
- SET search_path TO 'pg_catalog'
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET "TimeZone" TO 'UTC'
 AS $function$
     SELECT part.relname, bounds[1]::timestamptz, bounds[2]::timestamptz
@@ -992,6 +1056,23 @@ AS $function$
     HAVING SUM(messages) <> 0 OR (SUM(arrived) <> 0 AND kept_minute <> 'epoch'::timestamptz);
 $function$
 
+CREATE OR REPLACE FUNCTION saga.complete_log_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+BEGIN
+    SELECT COALESCE(max(l.attempt), 0) + 1 INTO NEW.attempt
+    FROM saga.saga_step_logs l
+    WHERE l.saga_id = NEW.saga_id AND l.step_index = NEW.step_index AND l.action = NEW.action;
+    IF NEW.answer IS NULL AND NEW.status IS NOT NULL THEN
+        NEW.answer := CASE NEW.status WHEN 'SUCCESS' THEN 'done' WHEN 'SKIPPED' THEN NULL ELSE 'unknown' END;
+        NEW.is_unsent := NEW.status = 'SKIPPED';
+        NEW.is_last := NEW.status IN ('FAILED', 'TIMEOUT');
+    END IF;
+    RETURN NEW;
+END $function$
+
 CREATE OR REPLACE FUNCTION jobs.complete_requeue()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1063,13 +1144,18 @@ $function$
 CREATE OR REPLACE FUNCTION outbox.drop_old_audit(p_keep interval)
  RETURNS integer
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog'
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET "TimeZone" TO 'UTC'
 AS $function$
 DECLARE
-    v_names TEXT[] := ARRAY(SELECT p.name FROM outbox.audit_partitions() p WHERE p.ends_at <= now() - p_keep);
+    v_names TEXT[];
     v_name  TEXT;
 BEGIN
+    IF p_keep IS NULL OR p_keep < interval '0' THEN
+        RAISE EXCEPTION 'outbox.drop_old_audit: p_keep must not be negative' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    v_names := ARRAY(SELECT p.name FROM outbox.audit_partitions() p WHERE p.ends_at <= now() - p_keep);
     -- This locks the whole before its part, as everybody does. Somebody else may have dropped it by now.
     FOREACH v_name IN ARRAY v_names LOOP
         EXECUTE format('DROP TABLE IF EXISTS outbox.%I', v_name);
@@ -1085,10 +1171,10 @@ AS $function$
 DECLARE
     v_now    TIMESTAMPTZ := clock_timestamp();
     v_run_at TIMESTAMPTZ := COALESCE(p_run_at, v_now);
-    v_told   TEXT;
+    v_notified TEXT;
 BEGIN
     LOOP
-        -- Whoever waits for it is told by the same statement: a second one would cost a tenth of all this.
+        -- The same statement notifies idle workers: a second one would cost a tenth of the function's CPU time.
         INSERT INTO jobs.job_queue AS j
             (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
         VALUES (p_queue, p_payload,
@@ -1100,16 +1186,16 @@ BEGIN
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
             DO NOTHING
         RETURNING j.job_id, j.status, false,
-                  CASE WHEN v_run_at <= v_now AND EXISTS (
+                  CASE WHEN v_run_at <= v_now + interval '10 seconds' AND EXISTS (
                       SELECT 1 FROM platform.idle_workers
                       WHERE channel = 'jobs:' || p_queue AND idle_until > clock_timestamp())
                   THEN pg_notify('redrive', 'jobs:' || p_queue)::text END
-        INTO job_id, status, is_duplicate, v_told;
+        INTO job_id, status, is_duplicate, v_notified;
         EXIT WHEN FOUND;
         SELECT j.job_id, j.status, true INTO job_id, status, is_duplicate
         FROM jobs.job_queue j
         WHERE j.queue = p_queue AND j.dedupe_key = p_dedupe_key AND j.status IN ('pending', 'running', 'failed');
-        -- Not found: it has ended this moment, and the key is free.
+        -- Not found: the other job has just ended, and the key is free.
         EXIT WHEN FOUND;
     END LOOP;
 END $function$
@@ -1144,7 +1230,7 @@ BEGIN
             SELECT job_id, p_queue, payload, max_retries, priority, run_at, sort_at, v_now, trace
             FROM placed WHERE dedupe_key IS NULL
         ), keyed AS (
-            -- In one order of the keys for everybody, so that two of these cannot wait for each other.
+            -- In the order of the keys, so that two of these statements cannot wait for each other.
             INSERT INTO jobs.job_queue AS q
                 (job_id, queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
             SELECT job_id, p_queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, v_now, trace
@@ -1162,7 +1248,7 @@ BEGIN
             job_id := v_job.job_id;
             status := 'pending';
             is_duplicate := false;
-            v_is_due := v_is_due OR v_job.run_at <= v_now;
+            v_is_due := v_is_due OR v_job.run_at <= v_now + interval '10 seconds';
         ELSE
             SELECT e.job_id, e.status, e.is_duplicate INTO job_id, status, is_duplicate
             FROM jobs.enqueue(p_queue, v_job.payload, v_job.dedupe_key, v_job.priority, v_job.run_at,
@@ -1442,6 +1528,17 @@ BEGIN
     RETURN replace(array_to_string(v_joined, ''), E'\x03', '');
 END $function$
 
+CREATE OR REPLACE FUNCTION platform.json_bytes(p_value jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+BEGIN
+    RETURN pg_catalog.octet_length(p_value::pg_catalog.text);
+EXCEPTION WHEN program_limit_exceeded OR out_of_memory THEN
+    RETURN 1073741824;
+END $function$
+
 CREATE OR REPLACE FUNCTION outbox.json_pieces(value json)
  RETURNS text[]
  LANGUAGE plpgsql
@@ -1509,7 +1606,8 @@ $function$
 CREATE OR REPLACE FUNCTION outbox.make_audit_months()
  RETURNS integer
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog'
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET "TimeZone" TO 'UTC'
 AS $function$
 DECLARE
@@ -1643,13 +1741,71 @@ BEGIN
     RETURN OLD;
 END $function$
 
+CREATE OR REPLACE FUNCTION platform.refuse_large_json()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+DECLARE
+    v_bytes BIGINT;
+BEGIN
+    EXECUTE format('SELECT platform.json_bytes(($1).%I)', TG_ARGV[0]) INTO v_bytes USING NEW;
+    RAISE EXCEPTION '%.%.% is too large: it takes % bytes as text, at most 16777216 are accepted',
+        TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_ARGV[0], v_bytes
+        USING ERRCODE = 'program_limit_exceeded',
+              HINT = 'Numbers count as PostgreSQL writes them: 1e308 takes 309 bytes. Keep large data elsewhere and '
+                     'store a reference to it.';
+END $function$
+
+CREATE OR REPLACE FUNCTION saga.refuse_truncate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog'
+AS $function$
+BEGIN
+    RAISE EXCEPTION 'saga.% must not be truncated: the history of its sagas would be lost', TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation';
+END $function$
+
+CREATE OR REPLACE FUNCTION saga.register_workflow(p_hash text, p_name text, p_definition jsonb, p_makes_current boolean, OUT outcome text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET lock_timeout TO '500ms'
+ SET search_path TO 'pg_catalog'
+AS $function$
+DECLARE
+    v_flaw TEXT := CASE
+        WHEN p_name IS NULL OR length(p_name) NOT BETWEEN 1 AND 255 THEN 'name must be a text of 1 to 255 characters'
+        WHEN p_hash IS NULL OR p_hash COLLATE "C" !~ '^sha256:[0-9a-f]{64}$'
+            THEN 'hash must be sha256: and 64 hexadecimal digits'
+        WHEN p_definition ->> 'name' IS DISTINCT FROM p_name THEN 'definition must have the name ' || p_name
+    END;
+BEGIN
+    IF v_flaw IS NULL THEN
+        INSERT INTO saga.workflow_definitions (hash, name, definition) VALUES (p_hash, p_name, p_definition)
+        ON CONFLICT (hash) DO NOTHING;
+        outcome := CASE WHEN FOUND THEN 'registered' ELSE 'known' END;
+        SELECT 'hash belongs to the workflow ' || d.name INTO v_flaw
+        FROM saga.workflow_definitions d WHERE d.hash = p_hash AND d.name <> p_name;
+    END IF;
+    IF v_flaw IS NOT NULL THEN
+        RAISE EXCEPTION 'saga.register_workflow: %', v_flaw USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF outcome = 'registered' OR p_makes_current THEN
+        INSERT INTO saga.workflows (name, current_hash) VALUES (p_name, p_hash)
+        ON CONFLICT (name) DO UPDATE SET current_hash = EXCLUDED.current_hash, updated_at = clock_timestamp();
+    END IF;
+EXCEPTION WHEN lock_not_available THEN
+    outcome := 'busy';
+END $function$
+
 CREATE OR REPLACE FUNCTION outbox.request_digest(destination text, ordering_key text, request json)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (json_typeof(request) = 'object'::text) THEN ('sha256:'::text || encode(sha256(convert_to((((((('{"destination":'::text || to_json(destination)) || ',"ordering_key":'::text) || COALESCE((to_json(ordering_key))::text, 'null'::text)) || ',"request":'::text) || outbox.join_pieces(outbox.json_pieces(request), ARRAY['"trace_id"'::text, '"idempotency_key"'::text])) || '}'::text), 'UTF8'::name)), 'hex'::text)) ELSE NULL::text END
 
-CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text)
+CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, p_hash text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text, OUT current_hash text)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog'
@@ -1660,6 +1816,8 @@ DECLARE
     v_limit   BIGINT;
     v_digest  TEXT;
     v_payload JSONB;
+    v_is_new  BOOLEAN;
+    v_timeout TEXT := current_setting('lock_timeout');
     v_flaw    TEXT := CASE
         WHEN p_workflow_name IS NULL OR length(p_workflow_name) NOT BETWEEN 1 AND 255
             THEN 'workflow_name must be a text of 1 to 255 characters'
@@ -1668,17 +1826,19 @@ DECLARE
         WHEN length(p_initiated_by) NOT BETWEEN 1 AND 255
             THEN 'initiated_by must be a text of 1 to 255 characters'
         WHEN p_key COLLATE "C" !~ '^[!-~]{1,255}$' THEN 'key must be 1 to 255 visible ASCII characters'
+        WHEN p_hash COLLATE "C" !~ '^sha256:[0-9a-f]{64}$' THEN 'hash must be sha256: and 64 hexadecimal digits'
         ELSE 'payload ' || saga.flaw_of_payload(p_payload)
     END;
 BEGIN
     IF v_flaw IS NOT NULL THEN
         RAISE EXCEPTION 'saga.start_saga: %', v_flaw USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT w.current_hash, (d.definition ->> 'deadline_ms')::bigint INTO v_hash, v_limit
-    FROM saga.workflows w JOIN saga.workflow_definitions d ON d.hash = w.current_hash
+    SELECT w.current_hash, d.hash, (d.definition ->> 'deadline_ms')::bigint INTO current_hash, v_hash, v_limit
+    FROM saga.workflows w
+    LEFT JOIN saga.workflow_definitions d ON d.hash = COALESCE(p_hash, w.current_hash) AND d.name = w.name
     WHERE w.name = p_workflow_name;
-    IF NOT FOUND THEN
-        outcome := 'unknown_workflow';
+    IF v_hash IS NULL THEN
+        outcome := CASE WHEN FOUND THEN 'unregistered' ELSE 'unknown_workflow' END;
         RETURN;
     END IF;
     v_payload := saga.with_plain_numbers(p_payload);
@@ -1687,16 +1847,26 @@ BEGIN
         v_digest := encode(sha256(convert_to(
             jsonb_build_array(p_workflow_name, v_payload, p_correlation_id, p_initiated_by)::text, 'UTF8')), 'hex');
         LOOP
-            INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
-            VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
-            ON CONFLICT (workflow_name, key) DO NOTHING;
-            EXIT WHEN FOUND;
+            -- Only this wait is bounded here: for all others the caller's own timeout holds.
+            BEGIN
+                PERFORM set_config('lock_timeout', '500ms', true);
+                INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
+                VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
+                ON CONFLICT (workflow_name, key) DO NOTHING;
+                v_is_new := FOUND;
+                PERFORM set_config('lock_timeout', v_timeout, true);
+            EXCEPTION WHEN lock_not_available THEN
+                saga_id := NULL;
+                outcome := 'busy';
+                RETURN;
+            END;
+            EXIT WHEN v_is_new;
             SELECT k.saga_id, CASE WHEN k.digest = v_digest THEN 'replayed' ELSE 'mismatch' END INTO saga_id, outcome
             FROM saga.saga_start_keys k WHERE k.workflow_name = p_workflow_name AND k.key = p_key;
             IF FOUND THEN
                 RETURN;
             END IF;
-            -- Its time was over this moment: the key is free.
+            -- It has just expired: the key is free.
             saga_id := platform.new_id();
         END LOOP;
     END IF;
@@ -1704,7 +1874,7 @@ BEGIN
         (id, workflow_name, payload, correlation_id, initiated_by, definition_hash, wake_at, deadline_at, trace)
     VALUES (saga_id, p_workflow_name, v_payload, p_correlation_id, p_initiated_by, v_hash, clock_timestamp(),
             clock_timestamp() + v_limit * interval '1 millisecond',
-            -- A trace is never worth the saga itself. It is kept in the version that everybody reads.
+            -- An invalid trace does not refuse the saga. A valid one is stored in the version that everybody reads.
             CASE
                 WHEN p_trace COLLATE "C" ~ '^[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[^\n]*)?$'
                      AND p_trace NOT LIKE 'ff-%' AND (length(p_trace) = 55 OR p_trace NOT LIKE '00-%')

@@ -1,40 +1,36 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Config } from './config.ts';
-import type { DatabaseTarget as ConfiguredTarget } from './config/resolve-database.ts';
-import type { KafkaConfig } from './config/resolve-kafka.ts';
-import { readSecret } from './config/secret.ts';
+import { createBroker } from './compose/create-broker.ts';
+import { openDatabase } from './compose/open-database.ts';
+import type { Config } from './config/config.ts';
+import { acceptsHost } from './config/formats/accepts-host.ts';
+import type { KafkaConfig } from './config/resolve/resolve-kafka.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
 import { AppError } from './kernel/errors.ts';
-import { createLoop } from './kernel/loop.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
-  addInternalOrder,
   addInternalOrders,
   createOutbox,
   destinationsWithDead,
   outboxMigrations,
   unsentKeys,
 } from './outbox/index.ts';
-import { createKafkaBroker } from './platform/broker/kafka/kafka-broker.ts';
-import { createLocalBroker } from './platform/broker/local/local-broker.ts';
 import type { Broker } from './platform/broker/port.ts';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from './platform/embedded/embedded-postgres.ts';
-import { createHttpServer } from './platform/http/http-server.ts';
+import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
 import { databaseCheck } from './platform/postgres/database-check.ts';
-import { createDatabase, type Database, type DatabaseTarget } from './platform/postgres/database.ts';
+import { rightsCheck } from './platform/postgres/rights-check.ts';
+import type { Database } from './platform/postgres/database.ts';
 import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
-import { forgetOldNotifyEvents } from './platform/postgres/notify-events.ts';
-import { createReplica } from './platform/postgres/replicas.ts';
-import { isOutage } from './platform/postgres/sqlstate.ts';
-import { createWake } from './platform/postgres/wake.ts';
-import type { Worker } from './platform/postgres/work.ts';
+import { createPlatformRetention } from './platform/work/platform-retention.ts';
+import { createReplica } from './platform/work/replicas.ts';
+import { isMissingRight, isOutage } from './platform/postgres/sqlstate.ts';
+import { createWake, type Wake } from './platform/work/wake.ts';
+import type { Worker } from './platform/work/work.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
-import { createMetrics, type Metrics } from './platform/telemetry/metrics.ts';
+import { createMetrics } from './platform/telemetry/metrics.ts';
 import { startTracing } from './platform/telemetry/tracing.ts';
 import {
   createAddEvents,
@@ -44,7 +40,7 @@ import {
   sagaMigrations,
 } from './saga/index.ts';
 
-/** The whole system, from its parts. The only file that knows every slice. */
+/** The running system. This file assembles it, and is the only one that knows every slice. */
 export type System = Readonly<{
   url: string;
   broker: Broker | null;
@@ -52,12 +48,12 @@ export type System = Readonly<{
   stop(): Promise<void>;
 }>;
 
-/** What the command line does without a running system. */
-export { compileTopicGlobs, createPostgresArchiveStore as createDlqArchive } from './dlq/index.ts';
+/** For commands that need no running server. */
+export { archiveMessages, compileTopicGlobs, purgeArchive, recountMessages } from './dlq/index.ts';
 export { checkWorkflow } from './saga/index.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './saga/index.ts';
 
-/** In the order in which they are applied. */
+/** In the order of application. */
 export const migrationSources: readonly MigrationSource[] = [
   { slice: 'platform', directory: new URL('platform/postgres/migrations/', import.meta.url) },
   dlqMigrations,
@@ -66,10 +62,13 @@ export const migrationSources: readonly MigrationSource[] = [
   sagaMigrations,
 ];
 
+/** The schema of each slice has its name. */
+const schemas: readonly string[] = migrationSources.map(({ slice }) => slice);
+
 export type SystemOptions = Readonly<{
   onPortTaken: 'next' | 'fail';
   logger?: Logger;
-  /** Puts something between the system and its parts: a fault test, a tap. */
+  /** Wraps parts of the system, to inject faults in tests. */
   wrap?: Readonly<{ database?: (db: Database) => Database; broker?: (broker: Broker) => Broker }>;
 }>;
 
@@ -78,125 +77,174 @@ const closeWithinMs = 2000;
 
 export async function startSystem(config: Config, options: SystemOptions): Promise<System> {
   const logger = options.logger ?? loggerFor(config);
+  for (const warning of config.warnings) logger.warn(warning);
+  const opened: Close[] = [];
+  try {
+    const parts = await openParts(config, { ...options, logger }, opened);
+    const slices = createSlices(config, parts);
+    const http = createServer(config, options.onPortTaken, parts, slices);
+    const services = servicesOf(config, parts, slices, http);
+    await startAll(services, stopWithinMs);
+    const url = http.address()?.url ?? '';
+    const { broker, worker } = parts;
+    logger.info(
+      { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
+      'redrive is ready',
+    );
+    return { url, broker, logger, stop: () => stopSystem(services, opened, logger) };
+  } catch (error) {
+    await closeAll(opened);
+    throw error;
+  }
+}
+
+async function stopSystem(services: readonly Service[], opened: Close[], logger: Logger): Promise<void> {
+  logger.info('stopping');
+  await stopAll(services, stopWithinMs, (service, error) =>
+    logger.warn({ err: error }, `${service.name} did not stop cleanly`),
+  );
+  await closeAll(opened);
+  logger.info('stopped');
+}
+
+/** Closes a connection or a process. */
+type Close = () => Promise<unknown>;
+
+/** In reverse order of opening. */
+async function closeAll(opened: Close[]): Promise<void> {
+  for (const close of opened.splice(0).toReversed()) await close();
+}
+
+/** What all slices share. */
+type Parts = Awaited<ReturnType<typeof openParts>>;
+
+/** Telemetry, database, broker, and what workers need. Adds to `opened` what has to be closed. */
+async function openParts(
+  config: Config,
+  { logger, wrap }: Pick<SystemOptions, 'wrap'> & Readonly<{ logger: Logger }>,
+  opened: Close[],
+) {
   const metrics = createMetrics();
   const tracing = await startTracing({
     otlpEndpoint: config.telemetry.otlpEndpoint,
     service: config.app.name,
     version: config.app.version,
     environment: config.app.environment,
+    onExportError: (error) => logger.warn({ err: error }, 'failed to export spans'),
   });
-  for (const warning of config.warnings) logger.warn(warning);
-
-  const opened = await openDatabase(config, logger, metrics);
-  const { database } = opened;
-  const db = options.wrap?.database?.(opened.db) ?? opened.db;
-  try {
-    await prepareSchema(db, config.database.migrate, logger);
-  } catch (error) {
-    await db.end();
-    await database?.stop();
-    throw error;
-  }
-
-  const connected = createBroker(config.kafka);
-  const broker = connected === null ? null : (options.wrap?.broker?.(connected) ?? connected);
-  // The local one makes no topics by itself, and nobody else makes this one there.
-  if (config.kafka.local) await broker?.createTopic(config.saga.eventsTopic, 3);
-  const replicaId = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  opened.push(() => tracing.stop());
+  const { database: embedded, db: pool } = await openDatabase(config, logger, { metrics });
+  const db = wrap?.database?.(pool) ?? pool;
+  opened.push(async () => embedded?.stop());
+  // A hanging statement would block db.end(); the embedded server ends its connections itself.
+  opened.push(() => Promise.race([db.end(), sleep(closeWithinMs)]));
+  await prepareSchema(db, config.database.migrate, logger);
+  const broker = await openBroker(config, wrap?.broker);
+  opened.push(async () =>
+    broker?.close().catch((error: unknown) => logger.warn({ err: error }, 'failed to close the broker')),
+  );
   const worker: Worker = {
     db,
     clock: systemClock,
-    owner: replicaId,
+    owner: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
     onStale(slice, count) {
       metrics.staleWrites.inc({ slice }, count);
-      logger.warn({ slice, count }, 'stale writes were dropped: somebody else had taken over');
+      logger.warn({ slice, count }, 'dropped stale writes after lease takeover');
     },
   };
-  const wake = createWake(db, {
-    listen: config.database.wake === 'listen',
-    worker: replicaId,
-    onError: (error) => logger.warn({ err: error }, 'the LISTEN connection was lost; polling meanwhile'),
-  });
   const replica = createReplica(db, {
-    replicaId,
+    replicaId: worker.owner,
     roles: config.roles,
     version: config.app.version,
-    onError: (error) => logger.warn({ err: error }, 'the heartbeat failed'),
+    onError: (error) => logger.warn({ err: error }, 'failed to write the heartbeat'),
   });
-  const dlq = createDlq({
-    db,
+  const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
+  return { db, broker, worker, wake, replica, clock: systemClock, logger, metrics };
+}
+
+async function openBroker(
+  { kafka, saga }: Config,
+  wrap: (broker: Broker) => Broker = (broker) => broker,
+): Promise<Broker | null> {
+  const connected = createBroker(kafka);
+  const broker = connected === null ? null : wrap(connected);
+  // The local broker does not create topics on demand.
+  if (kafka.local) await broker?.createTopic(saga.eventsTopic, 3);
+  return broker;
+}
+
+function openWake(
+  { database }: Config,
+  db: Database,
+  { worker, canListen, logger }: Readonly<{ worker: string; canListen: boolean; logger: Logger }>,
+): Wake {
+  if (database.wake === 'listen' && !canListen)
+    logger.warn(
+      'polling for work: the database is behind a pooler in transaction mode; set database.direct_url to use notifications',
+    );
+  return createWake(db, {
+    listen: database.wake === 'listen' && canListen,
     worker,
-    broker,
-    wake,
-    replica,
-    clock: systemClock,
-    logger,
-    metrics,
+    onError: (error) => logger.warn({ err: error }, 'lost the LISTEN connection; polling until it is back'),
+  });
+}
+
+type Slices = ReturnType<typeof createSlices>;
+
+function createSlices(config: Config, parts: Parts) {
+  const { db, broker } = parts;
+  const { kafka } = config;
+  const dlq = createDlq({
+    ...parts,
     options: {
       ...config.dlq,
-      topicPatterns: config.kafka.dlqTopicPattern,
-      consumerGroup: config.kafka.consumerGroup,
-      publishTimeoutMs: config.kafka.publishTimeoutMs,
-      discoveryIntervalMs: config.kafka.discoveryIntervalMs,
-      maxBytesInFlight: config.kafka.fetchMaxBytesInFlight,
+      topicPatterns: kafka.dlqTopicPattern,
+      consumerGroup: kafka.consumerGroup,
+      publishTimeoutMs: kafka.publishTimeoutMs,
+      discoveryIntervalMs: kafka.discoveryIntervalMs,
+      maxBytesInFlight: kafka.fetchMaxBytesInFlight,
     },
   });
   const notify = createNotify({
-    db,
-    worker,
-    clock: systemClock,
-    logger,
-    metrics,
+    ...parts,
     notifiers: config.notify,
-    speaker: { ...config.app, publicUrl: config.server.publicUrl },
-    addOrder: addInternalOrder,
+    source: { ...config.app, publicUrl: config.server.publicUrl },
+    addOrder: (tx, order) => addInternalOrders(tx, [order]),
     destinationsWithDead,
   });
-  const outbox = createOutbox({
-    db,
-    worker,
-    broker,
-    wake,
-    clock: systemClock,
-    logger,
-    metrics,
-    options: {
-      ...config.outbox,
-      internalDestinations: [...notify.destinations, ...eventsDestinations(config)],
-    },
-  });
-  const jobs = createJobs({
-    db,
-    worker,
-    wake,
-    clock: systemClock,
-    logger,
-    metrics,
-    options: config.jobs,
-  });
+  const internalDestinations = [...notify.destinations, ...eventsDestinations(config)];
+  const outbox = createOutbox({ ...parts, options: { ...config.outbox, internalDestinations } });
+  const jobs = createJobs({ ...parts, options: config.jobs });
   const saga = createSaga({
-    db,
-    worker,
-    wake,
-    clock: systemClock,
-    logger,
-    metrics,
+    ...parts,
     addEvents: broker === null ? null : createAddEvents(addInternalOrders, systemClock),
     unsentEvents: (tx, sagaIds) => unsentKeys(tx, eventsDestination, sagaIds),
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
+  return { dlq, notify, outbox, jobs, saga };
+}
+
+function createServer(
+  { app, roles, server }: Config,
+  onPortTaken: SystemOptions['onPortTaken'],
+  { db, logger, metrics }: Parts,
+  { dlq, outbox, jobs, saga, notify }: Slices,
+): HttpServer {
   const http = createHttpServer({
-    host: config.server.host,
-    port: config.server.port,
-    onPortTaken: options.onPortTaken,
-    version: config.app.version,
+    host: server.host,
+    port: server.port,
+    onPortTaken,
+    version: app.version,
     logger,
     metrics,
-    limits: { bodyBytes: config.server.bodyLimitBytes },
+    limits: { bodyBytes: server.bodyLimitBytes },
     isOutage,
+    isMissingRight,
+    acceptsHost: acceptsHost(server),
     checks: [
       databaseCheck(db),
+      rightsCheck(db, systemClock, schemas),
       ...dlq.checks,
       ...outbox.checks,
       ...jobs.checks,
@@ -204,69 +252,50 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
       ...notify.checks,
     ],
   });
+  if (!roles.includes('api')) return http;
+  http.addRoutes('dlq', (scope) => dlq.addRoutes(scope, http.stopping));
+  http.addRoutes('outbox', (scope) => outbox.addRoutes(scope));
+  http.addRoutes('jobs', (scope) => jobs.addRoutes(scope));
+  http.addRoutes('saga', (scope) => saga.addRoutes(scope));
+  return http;
+}
 
-  const runs = (role: Config['roles'][number]): boolean => config.roles.includes(role);
-  if (runs('api')) {
-    http.addRoutes('dlq', (app) => dlq.addRoutes(app, http.stopping));
-    http.addRoutes('outbox', (app) => outbox.addRoutes(app));
-    http.addRoutes('jobs', (app) => jobs.addRoutes(app));
-    http.addRoutes('saga', (app) => saga.addRoutes(app));
-  }
-  const services: readonly Service[] = [
+/** In the order in which they start; they stop in reverse. */
+function servicesOf(
+  { roles }: Config,
+  { wake, replica, worker, logger }: Parts,
+  { dlq, outbox, jobs, saga, notify }: Slices,
+  http: HttpServer,
+): readonly Service[] {
+  const reapers = [
+    dlq.reaper,
+    outbox.reaper,
+    outbox.watch,
+    jobs.queues,
+    jobs.reaper,
+    saga.workflowFiles,
+    saga.reaper,
+  ];
+  const workers = [
+    ...dlq.maintenance,
+    ...outbox.maintenance,
+    ...jobs.maintenance,
+    ...notify.services,
+    createPlatformRetention(worker, logger),
+    ...outbox.delivery,
+    ...jobs.pushers,
+    ...saga.maintenance,
+    saga.engine,
+  ];
+  return [
     wake,
     replica,
-    ...(runs('api') || runs('workers')
-      ? [dlq.reaper, outbox.reaper, outbox.watch, jobs.book, jobs.reaper, saga.workflowFiles, saga.reaper]
-      : []),
-    ...(runs('workers')
-      ? [
-          ...dlq.maintenance,
-          ...outbox.maintenance,
-          ...jobs.maintenance,
-          ...notify.services,
-          housekeeping(db, logger),
-          ...outbox.delivery,
-          ...jobs.pushers,
-          ...saga.maintenance,
-          saga.engine,
-        ]
-      : []),
-    ...(runs('ingest') && dlq.reader !== null ? [dlq.reader] : []),
+    ...(roles.includes('api') || roles.includes('workers') ? reapers : []),
+    ...(roles.includes('workers') ? workers : []),
+    ...(roles.includes('ingest') && dlq.reader !== null ? [dlq.reader] : []),
     dlq.retries,
     http,
   ];
-  const closeAll = async (): Promise<void> => {
-    await broker?.close().catch((error: unknown) => logger.warn({ err: error }, 'closing the broker failed'));
-    // A statement that hangs would hold it up; the embedded server ends its connections itself.
-    await Promise.race([db.end(), sleep(closeWithinMs)]);
-    await database?.stop();
-    await tracing.stop();
-  };
-  try {
-    await startAll(services, stopWithinMs);
-  } catch (error) {
-    await closeAll();
-    throw error;
-  }
-
-  const url = http.address()?.url ?? '';
-  logger.info(
-    { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: replicaId },
-    'redrive is ready',
-  );
-  return {
-    url,
-    broker,
-    logger,
-    async stop() {
-      logger.info('stopping');
-      await stopAll(services, stopWithinMs, (service, error) =>
-        logger.warn({ err: error }, `${service.name} did not stop cleanly`),
-      );
-      await closeAll();
-      logger.info('stopped');
-    },
-  };
 }
 
 export function loggerFor(config: Config): Logger {
@@ -278,72 +307,10 @@ export function loggerFor(config: Config): Logger {
   });
 }
 
-type OpenDatabase = Readonly<{ database: EmbeddedPostgres | null; db: Database }>;
-
-/** The configured server; without one, an embedded PostgreSQL that stops with the process. */
-export async function openDatabase(config: Config, logger: Logger, metrics?: Metrics): Promise<OpenDatabase> {
-  const settings = config.database;
-  const database =
-    settings.mode === 'embedded'
-      ? await startEmbeddedPostgres({ dataDir: settings.dataDir, log: (line) => logger.debug(line) })
-      : null;
-  const target = settings.mode === 'server' ? targetOf(settings) : embeddedTarget(database?.url ?? '');
-  const db = createDatabase({
-    target,
-    direct: settings.mode === 'server' && settings.direct ? targetOf(settings.direct) : undefined,
-    maxConnections: settings.maxOpenConns,
-    keptIdleConnections: settings.maxIdleConns,
-    maxLifetimeMs: settings.connMaxLifetimeMs,
-    statementTimeoutMs: settings.statementTimeoutMs,
-    applicationName: config.app.name,
-    onQuery: (seconds) => metrics?.dbQueryDuration.observe(seconds),
-    onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost'),
-  });
-  return { database, db };
-}
-
-function targetOf(target: ConfiguredTarget): DatabaseTarget {
-  const { userFile, passwordFile } = target;
-  return {
-    host: target.host,
-    port: target.port,
-    database: target.name,
-    user: () => (userFile === undefined ? target.user : readFileSync(userFile, 'utf8').trim()),
-    password: () => (passwordFile === undefined ? target.password.reveal() : readSecret(passwordFile)),
-    ssl: sslOf(target),
-  };
-}
-
-function sslOf({ sslMode, sslCa }: ConfiguredTarget): DatabaseTarget['ssl'] {
-  const ca = sslCa === undefined ? {} : { ca: readFileSync(sslCa, 'utf8') };
-  switch (sslMode) {
-    case 'disable':
-      return false;
-    case 'require':
-      return { rejectUnauthorized: false };
-    case 'verify-ca':
-      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-    case 'verify-full':
-      return { ...ca, rejectUnauthorized: true };
-  }
-}
-
-function embeddedTarget(url: string): DatabaseTarget {
-  const { hostname: host, port, pathname, username, password } = new URL(url);
-  return {
-    host,
-    port: Number(port),
-    database: pathname.slice(1),
-    user: () => decodeURIComponent(username),
-    password: () => decodeURIComponent(password),
-    ssl: false,
-  };
-}
-
 async function prepareSchema(db: Database, migrate: boolean, logger: Logger): Promise<void> {
   if (migrate)
     await migrateUp(db, migrationSources, ({ slice, number, name }) =>
-      logger.info({ migration: `${slice}/${number} ${name}` }, 'migration applied'),
+      logger.info({ migration: `${slice}/${number} ${name}` }, 'applied migration'),
     );
   const status = await migrationStatus(db, migrationSources);
   const missing = status.filter(({ state }) => state === 'pending' || state === 'changed');
@@ -351,43 +318,9 @@ async function prepareSchema(db: Database, migrate: boolean, logger: Logger): Pr
     throw new AppError(
       'SYS_PLATFORM_SCHEMA_OUTDATED',
       'unavailable',
-      `the database lacks ${missing.length} migrations, run \`redrive migrate up\`: ` +
+      `${missing.length} migrations are missing, run \`redrive migrate up\`: ` +
         missing.map(({ slice, number, name }) => `${slice}/${number} ${name}`).join(', '),
     );
-}
-
-export function createBroker(kafka: KafkaConfig): Broker | null {
-  if (!kafka.enabled) return null;
-  if (kafka.local) return createLocalBroker();
-  const { sasl, tls } = kafka;
-  const file = (path: string | undefined): string | undefined =>
-    path === undefined ? undefined : readFileSync(path, 'utf8');
-  return createKafkaBroker({
-    brokers: kafka.brokers,
-    clientId: 'redrive',
-    securityProtocol: kafka.securityProtocol,
-    ...(sasl === undefined
-      ? {}
-      : {
-          sasl: {
-            mechanism: sasl.mechanism,
-            username: () => (sasl.usernameFile === undefined ? sasl.username : readSecret(sasl.usernameFile)),
-            password: () =>
-              sasl.passwordFile === undefined ? sasl.password.reveal() : readSecret(sasl.passwordFile),
-          },
-        }),
-    ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),
-  });
-}
-
-/** Cheap and harmless when several replicas do it, so no lease is needed. */
-function housekeeping(db: Database, logger: Logger): Service {
-  return createLoop({
-    name: 'housekeeping',
-    everyMs: 3_600_000,
-    run: () => forgetOldNotifyEvents(db),
-    onError: (error) => logger.warn({ err: error }, 'housekeeping failed'),
-  });
 }
 
 function kafkaName(kafka: KafkaConfig): string {

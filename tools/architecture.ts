@@ -15,34 +15,58 @@ export type Rule =
   | 'yaml'
   | 'file-name'
   | 'file-length'
+  | 'function-length'
+  | 'folder-size'
   | 'default-export';
 
 export type Violation = Readonly<{ rule: Rule; path: string; message: string }>;
 
 const SLICES: readonly string[] = ['dlq', 'outbox', 'jobs', 'saga'];
-const LAYERS: readonly string[] = ['domain', 'usecase', 'adapter', 'infra'];
-const MAX_LINES = 400;
+
+/** The ways through each slice, in the order of an item's life. */
+const FLOWS: Readonly<Record<string, readonly string[]>> = {
+  dlq: ['ingest', 'redrive', 'browse', 'decide', 'upkeep'],
+  outbox: ['accept', 'deliver', 'browse', 'decide', 'upkeep'],
+  jobs: ['enqueue', 'run', 'pull', 'push', 'schedule', 'browse', 'decide', 'upkeep'],
+  saga: ['define', 'start', 'run', 'browse', 'decide', 'upkeep'],
+};
+
+const MAX_LINES = 350;
+const MAX_TEST_LINES = 400;
+const MAX_FUNCTION_LINES = 70;
+const MAX_FILES_IN_FOLDER = 25;
+/** Files beside a slice's index.ts, which its flows share. */
+const MAX_SHARED_FILES = 10;
 
 /**
- * Every place in src/ and the places it may import from; each may import from itself. `~` is the own slice. A name
- * covers the places below it: `platform` covers `platform/http`.
+ * Every place in src/ and the places it may import from; each may import from itself. `~` is the own slice, and
+ * `~/shared` stands for the files beside its index.ts. A name covers the places below it: `platform` covers
+ * `platform/http`.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
-  // Runs in the processes of others: rules of a slice, but none of its server. Jobs are handled there by the same
-  // worker that the server has.
-  sdk: ['kernel', 'platform', ...SLICES.map((slice) => `${slice}/domain`), 'jobs/usecase', 'jobs/infra'],
+  // Runs in the processes of others: it shares files with these flows, but never the server's.
+  sdk: [
+    'kernel',
+    'platform',
+    ...SLICES.map((slice) => `${slice}/domain`),
+    'outbox/accept',
+    'jobs/shared',
+    'jobs/enqueue',
+    'jobs/run',
+    'saga/define',
+    'saga/start',
+  ],
   config: ['kernel'],
   cli: ['config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
   compose: ['config', 'kernel', 'platform', 'notify', 'sdk', 'cli', ...SLICES],
   '~/index': ['~', 'kernel', 'platform'],
   '~/domain': ['kernel'],
-  '~/usecase': ['~/domain', 'kernel'],
-  '~/adapter': ['~/usecase', '~/domain', 'kernel', 'platform/http'],
-  '~/infra': ['~/usecase', '~/domain', 'kernel', 'platform'],
+  '~/shared': ['~/domain', 'kernel', 'platform'],
+  '~/flow': ['~/domain', '~/shared', 'kernel', 'platform'],
 };
 
 /** A test may also use the rest of its own slice, and what the project has for tests. */
@@ -60,8 +84,8 @@ const WITHOUT_IO: ReadonlySet<string> = new Set([
   'croner',
 ]);
 
-/** Saga workflows are YAML that comes from outside, so that slice's adapter reads it as the configuration does. */
-const MAY_READ_YAML: ReadonlySet<string> = new Set(['config', 'saga/adapter']);
+/** Workflows are defined in YAML, as the configuration is. */
+const MAY_READ_YAML: ReadonlySet<string> = new Set(['config', 'saga/define']);
 
 const VAGUE_NAME = /(^|-)(utils?|helpers?|common|types|managers?)$/;
 
@@ -71,19 +95,39 @@ export function checkArchitecture(files: readonly ProjectFile[]): readonly Viola
   if (!modules.some(({ path }) => path.startsWith('src/'))) {
     return [{ rule: 'nothing-read', path: 'src', message: 'no module was read, so nothing was checked' }];
   }
-  return [...files.flatMap(checkPlace), ...modules.flatMap(checkModule)];
+  return [...files.flatMap(checkPlace), ...checkFolders(files), ...modules.flatMap(checkModule)];
 }
 
 function checkPlace({ path }: ProjectFile): readonly Violation[] {
   const place = placeOf(path);
-  if (place === 'outside') return [];
-  const [slice = '', entry] = place.split('/');
-  if (SLICES.includes(slice) && !(entry === 'index' || LAYERS.includes(entry ?? ''))) {
-    const message = `a slice holds index.ts, ${LAYERS.join('/, ')}/ and nothing else`;
+  if (place === 'outside' || place.endsWith('/migrations')) return [];
+  const [slice = '', entry = ''] = place.split('/');
+  if (SLICES.includes(slice) && !(isSharedEntry(path, entry) || flowsOf(slice).includes(entry))) {
+    const message = `a slice has index.ts, shared files, domain/, migrations/ and ${flowsOf(slice).join('/, ')}/`;
     return [{ rule: 'slice-entry', path, message }];
   }
   if (allowedFrom(place) !== undefined) return [];
   return [{ rule: 'unknown-place', path, message: `src/ has no place called ${place}` }];
+}
+
+function isSharedEntry(path: string, entry: string): boolean {
+  const isBesideIndex = path.split('/').length === 3 && path.endsWith('.ts');
+  return isBesideIndex || entry === 'domain';
+}
+
+/** Tests and migrations do not count. */
+function checkFolders(files: readonly ProjectFile[]): readonly Violation[] {
+  const folders = new Map<string, number>();
+  for (const { path } of files) {
+    const counts = path.startsWith('src/') && path.endsWith('.ts') && !isTest(path);
+    const isIndex = SLICES.some((slice) => path === `src/${slice}/index.ts`);
+    if (counts && !isIndex) folders.set(posix.dirname(path), (folders.get(posix.dirname(path)) ?? 0) + 1);
+  }
+  return [...folders].flatMap(([path, count]): readonly Violation[] => {
+    const isSlice = SLICES.some((slice) => path === `src/${slice}`);
+    const max = isSlice ? MAX_SHARED_FILES : MAX_FILES_IN_FOLDER;
+    return count > max ? [{ rule: 'folder-size', path, message: `${count} files are more than ${max}` }] : [];
+  });
 }
 
 function checkModule({ path, text }: ProjectFile): readonly Violation[] {
@@ -96,7 +140,12 @@ function checkModule({ path, text }: ProjectFile): readonly Violation[] {
   const name = nameOf(path);
   if (VAGUE_NAME.test(name)) report('file-name', `${name} does not say what the file is about`);
   const lines = text.split('\n').length - 1;
-  if (lines > MAX_LINES) report('file-length', `${lines} lines are more than ${MAX_LINES}`);
+  const max = isTest(path) ? MAX_TEST_LINES : MAX_LINES;
+  if (lines > max) report('file-length', `${lines} lines are more than ${max}`);
+  if (facts.longestFunction > MAX_FUNCTION_LINES && !isTest(path)) {
+    const message = `a function of ${facts.longestFunction} lines is longer than ${MAX_FUNCTION_LINES}`;
+    report('function-length', message);
+  }
   if (facts.readsEnvironment && place !== 'outside' && place !== 'config') {
     report('environment', 'only the configuration reads process.env');
   }
@@ -126,21 +175,30 @@ function checkImports(path: string, { imports }: ModuleFacts): Violation[] {
   });
 }
 
-/** `kernel`, `platform/http`, `dlq/domain`, `dlq/index`, …; everything beside src/ is `outside`. */
+/** `kernel`, `platform/http`, `dlq/domain`, `dlq/ingest`, `dlq/shared`, …; everything beside src/ is `outside`. */
 function placeOf(path: string): string {
   const [top, first = '', second = ''] = path.split('/');
   if (top !== 'src') return 'outside';
   const isFolder = path.split('/').length > 3;
-  if (SLICES.includes(first)) return `${first}/${isFolder ? second : nameOf(second)}`;
+  if (SLICES.includes(first)) return `${first}/${isFolder ? second : sharedPlace(second)}`;
   if (first === 'platform' && isFolder) return `platform/${second}`;
   return nameOf(first);
 }
 
+function sharedPlace(file: string): string {
+  return file === 'index.ts' ? 'index' : 'shared';
+}
+
+function flowsOf(slice: string): readonly string[] {
+  return FLOWS[slice] ?? [];
+}
+
 function allowedFrom(place: string): readonly string[] | undefined {
-  const [top = '', layer = ''] = place.split('/');
-  const key = SLICES.includes(top) ? `~/${layer}` : top;
+  const [top = '', entry = ''] = place.split('/');
+  const isFlow = flowsOf(top).includes(entry);
+  const key = SLICES.includes(top) ? `~/${isFlow ? 'flow' : entry}` : top;
   const allowed = Object.hasOwn(MAY_IMPORT, key) ? MAY_IMPORT[key] : undefined;
-  return allowed && ownSlice([...allowed, key], place);
+  return allowed && ownSlice([...allowed, isFlow ? `~/${entry}` : key], place);
 }
 
 function ownSlice(places: readonly string[], from: string): readonly string[] {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Emits the package that is published: JavaScript and declarations in dist/, and beside them every other file of
- * src/ (such as migrations), except what only tests read. A failed build leaves no dist/, because bin/redrive.js would run it.
+ * src/ (such as migrations), except what only tests read. A failed build leaves no dist/, so that nobody publishes an old one.
  */
 const root = fileURLToPath(new URL('../', import.meta.url));
 
@@ -25,5 +25,5 @@ if (compiled.status === 0) {
 }
 
 function isAsset(source: string): boolean {
-  return !source.endsWith('.ts') && basename(source) !== 'fixtures';
+  return !source.endsWith('.ts') && !['fixtures', 'golden'].includes(basename(source));
 }

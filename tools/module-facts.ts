@@ -7,6 +7,8 @@ export type ModuleFacts = Readonly<{
   hasDefaultExport: boolean;
   readsEnvironment: boolean;
   isReadable: boolean;
+  /** The longest function, in lines; 0 without one. */
+  longestFunction: number;
 }>;
 
 export function readModuleFacts(path: string, text: string): ModuleFacts {
@@ -23,7 +25,14 @@ export function readModuleFacts(path: string, text: string): ModuleFacts {
       entries.some((entry) => entry.importName.name === 'env'),
   );
   let hasDefaultExport = false;
+  let longestFunction = 0;
+  const measure = ({ start, end }: Readonly<{ start: number; end: number }>) => {
+    longestFunction = Math.max(longestFunction, text.slice(start, end).split('\n').length);
+  };
   new Visitor({
+    FunctionDeclaration: measure,
+    FunctionExpression: measure,
+    ArrowFunctionExpression: measure,
     ExportDefaultDeclaration() {
       hasDefaultExport = true;
     },
@@ -49,5 +58,5 @@ export function readModuleFacts(path: string, text: string): ModuleFacts {
       if (takesApart && /\benv\b/.test(text.slice(id.start, id.end))) readsEnvironment = true;
     },
   }).visit(program);
-  return { imports, hasDefaultExport, readsEnvironment, isReadable: errors.length === 0 };
+  return { imports, hasDefaultExport, readsEnvironment, isReadable: errors.length === 0, longestFunction };
 }

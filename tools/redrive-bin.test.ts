@@ -52,10 +52,12 @@ function run(node: string, root: string, ...args: readonly string[]) {
   return spawnSync(node, [join(root, 'bin/redrive.js'), ...args], { encoding: 'utf8' });
 }
 
-test('a clone runs its sources, a built package what was built', () => {
-  const clone = makePackage('clone', { 'src/main.ts': "const said: string = 'sources'; console.log(said);" });
-  assert.equal(run(process.execPath, clone).stdout, 'sources\n');
-  const built = makePackage('built', { 'src/main.ts': 'throw 1;', 'dist/main.js': "console.log('built');" });
+test('a clone runs its sources, also beside an older build, and a package what was built', () => {
+  const sources = { 'src/main.ts': "const said: string = 'sources'; console.log(said);" };
+  assert.equal(run(process.execPath, makePackage('clone', sources)).stdout, 'sources\n');
+  const stale = makePackage('stale', { ...sources, 'dist/main.js': "console.log('stale');" });
+  assert.equal(run(process.execPath, stale).stdout, 'sources\n');
+  const built = makePackage('built', { 'dist/main.js': "console.log('built');" });
   assert.equal(run(process.execPath, built).stdout, 'built\n');
 });
 

@@ -13,7 +13,7 @@ import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
  */
 const everything = ['src/**/*.test.ts', 'tools/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'];
 
-const runWithinMs = 20 * 60_000;
+const runWithinMs = 27 * 60_000;
 
 process.exitCode = await main(process.argv.slice(2));
 

@@ -16,7 +16,7 @@ type Row = Readonly<{
   log: string;
 }>;
 
-test('the demo shows sagas that are done, that are undone, and one that needs a person', async (t) => {
+test('the demo shows sagas that are done, that are undone, and one that needs attention', async (t) => {
   const fulfilment = await openFulfilment();
   t.after(() => fulfilment.close());
   const system = await startTestSystem({ env: { SERVICES: JSON.stringify(fulfilment.services) } });

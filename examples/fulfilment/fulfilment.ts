@@ -19,7 +19,7 @@ export type FulfilmentOptions = Readonly<{
   signal: AbortSignal;
   /** Runs with the same seed write the same orders. */
   seed: string;
-  /** Told once, of a saga that needs a person. */
+  /** Told once, of a saga that needs attention. */
   onStuck: (sagaId: string) => void;
   /** Waits, but not beyond the signal. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;

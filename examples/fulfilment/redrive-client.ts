@@ -50,7 +50,7 @@ export function createRedriveClient(url: string, workflow: string, stopping: Abo
         order.order_id,
       ),
     async look() {
-      const query = `workflow_name=${workflow}&needs_person=true&page_size=1`;
+      const query = `workflow_name=${workflow}&needs_attention=true&page_size=1`;
       const answer = await fetch(`${url}/api/v1/sagas?${query}`, { signal: signal() });
       if (!answer.ok) throw new Error(`the sagas cannot be listed: HTTP ${answer.status}`);
       const { sagas, pagination } = (await answer.json()) as Sagas;

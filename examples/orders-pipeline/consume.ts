@@ -1,6 +1,7 @@
 import type {
   Broker,
   BrokerRecord,
+  FetchResult,
   OutgoingRecord,
   PartitionRef,
   Position,
@@ -29,14 +30,22 @@ export async function consume(broker: Broker, consumer: Consumer, signal: AbortS
   while (!signal.aborted) {
     const batches = await fetchUntil(broker, positions, signal);
     for (const batch of batches) {
-      if ('error' in batch) throw new Error(`cannot read ${batch.topic}: ${batch.error.message}`);
       const { topic, partition } = batch;
-      for (const record of batch.records) await handleOrBury(broker, consumer, { topic, partition, record });
+      const records = 'error' in batch ? [] : batch.records;
+      for (const record of records) await handleOrBury(broker, consumer, { topic, partition, record });
       positions = positions.map((position) =>
-        position.partition === partition ? positionIn(batch, batch.nextOffset) : position,
+        position.partition === partition ? positionIn(batch, nextOffsetAfter(batch)) : position,
       );
     }
   }
+}
+
+/** Records that the topic's retention has deleted are skipped, as with `auto.offset.reset=earliest` in Kafka. */
+function nextOffsetAfter(result: FetchResult): bigint {
+  if (!('error' in result)) return result.nextOffset;
+  const { kind, start, message } = result.error;
+  if (kind === 'out_of_range' && start !== undefined) return start;
+  throw new Error(`cannot read ${result.topic}: ${message}`);
 }
 
 function positionIn({ topic, topicId, partition }: PartitionRef, offset: bigint): Position {

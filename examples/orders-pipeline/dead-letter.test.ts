@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeFailure } from '../../src/dlq/adapter/decoding/decode-failure.ts';
+import { decodeFailure } from '../../src/dlq/ingest/decoding/decode-failure.ts';
 import { JavaError } from './collect-payment.ts';
 import { attemptOf, plainDeadLetter, springDeadLetter, type Failed } from './dead-letter.ts';
 
@@ -14,6 +14,7 @@ const failed: Failed = {
     timestamp: 1_772_000_000_000n,
     key: bytes('customer-7'),
     value: Buffer.from([0x82, 0xa8, 0x00]),
+    compression: 'none',
     headers: [{ key: bytes('redrive-attempt'), value: bytes('2') }],
   },
   error: new JavaError('com.example.payments.CardDeclinedException', 'card ending in 4242 was declined'),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { decodeFailure } from '../../src/dlq/adapter/decoding/decode-failure.ts';
-import { stripFailureHeaders } from '../../src/dlq/adapter/decoding/strip-failure-headers.ts';
+import { decodeFailure } from '../../src/dlq/ingest/decoding/decode-failure.ts';
+import { stripFailureHeaders } from '../../src/dlq/ingest/decoding/strip-failure-headers.ts';
 import { createFingerprinter } from '../../src/dlq/domain/fingerprint.ts';
 import { createLocalBroker } from '../../src/platform/broker/local/local-broker.ts';
 import type { Broker, BrokerRecord, Header, Position } from '../../src/platform/broker/port.ts';

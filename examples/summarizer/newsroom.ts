@@ -7,7 +7,7 @@ export type NewsroomOptions = Readonly<{
   chance: Chance;
   signal: AbortSignal;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Told once, of a job that needs a person. */
+  /** Told once, of a job that needs attention. */
   onDead: (jobId: string) => void;
 }>;
 

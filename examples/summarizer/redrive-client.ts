@@ -10,7 +10,7 @@ export type RedriveClient = Readonly<{
 export type QueueView = Readonly<{
   waiting: number;
   needingPerson: number;
-  /** One that needs a person; null where none does. */
+  /** One that needs attention; null where none does. */
   deadJobId: string | null;
 }>;
 

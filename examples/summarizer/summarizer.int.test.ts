@@ -82,12 +82,12 @@ test('the demo shows summaries, retries and dead letters, and the dead ones come
     const [withdrawn] = await jobsLike('withdrawn');
     assert.deepEqual([withdrawn?.status, withdrawn?.retry_count], ['dead_letter', 1]);
     const long = (await jobsLike('long-read')).find(({ status }) => status === 'dead_letter');
-    assert.deepEqual([long?.retry_count, long?.error_message], [3, 'timeout: no end within 500 ms']);
+    assert.deepEqual([long?.retry_count, long?.error_message], [3, 'timed out after 500 ms']);
   });
 
   learning.resolve();
   await learned.promise;
-  const answer = await system.api.post('/api/v1/jobs/requeue', { queue: 'summarize', error: 'timeout:' });
+  const answer = await system.api.post('/api/v1/jobs/requeue', { queue: 'summarize', error: 'timed out' });
   assert.equal(answer.status, 200, answer.text);
   await eventually(
     async () => assert.ok((await jobsLike('long-read')).some(({ status }) => status === 'completed')),

@@ -19,7 +19,7 @@ export type SummarizerOptions = Readonly<{
   signal: AbortSignal;
   /** Runs with the same seed write the same articles. */
   seed: string;
-  /** Told once, of a job that needs a person. */
+  /** Told once, of a job that needs attention. */
   onDead: (jobId: string) => void;
   /** Told once, when long reads can be summarised, too. */
   onLearned: () => void;

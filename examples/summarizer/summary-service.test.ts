@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { startSummaryService, type SummaryService } from './summary-service.ts';
 
-async function open(t: TestContext, capacity = 100): Promise<SummaryService> {
-  const service = await startSummaryService({ capacity, readMs: 1 });
+async function open(t: TestContext, capacity = 100, readMs = 1): Promise<SummaryService> {
+  const service = await startSummaryService({ capacity, readMs });
   t.after(() => service.close());
   return service;
 }
@@ -44,7 +44,8 @@ test('one article in seven makes it stumble, at the first attempt only', async (
 });
 
 test('above its capacity it asks for time', async (t) => {
-  const service = await open(t, 2);
+  // Longer than a slow machine takes to open twelve connections.
+  const service = await open(t, 2, 1000);
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, n) => push(service, `news-${n}`, { attempt: 2 })),
   );

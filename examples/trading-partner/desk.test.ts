@@ -24,7 +24,7 @@ async function runTurns(context: TestContext, turns: number, see: (placed: numbe
         placed.push(JSON.parse(body) as Placed);
         return response.writeHead(status).end('{}');
       }
-      const isList = request.url?.startsWith('/api/v1/outbox/orders?needs_person=true') === true;
+      const isList = request.url?.startsWith('/api/v1/outbox/orders?needs_attention=true') === true;
       const answer = isList
         ? { orders: stuck, pagination: { total_count: count } }
         : { destinations: [{ waiting: 0 }, { waiting }] };
@@ -71,7 +71,7 @@ test('an order that is refused ends the desk with what was said about it', async
   );
 });
 
-test('an account is left alone while one of its orders needs a person', async (t) => {
+test('an account is left alone while one of its orders needs attention', async (t) => {
   const { placed } = await runTurns(t, 80, () => ({ stuck: [stuck(7, { ordering_key: 'account-7' })] }));
   assert.deepEqual(
     placed.filter((order) => order.ordering_key === 'account-7'),
@@ -80,7 +80,7 @@ test('an account is left alone while one of its orders needs a person', async (t
   assert.equal(placed.filter(isMisspelt).length, 2);
 });
 
-test('while ten orders need a person, the desk makes no more mistakes', async (t) => {
+test('while ten orders need attention, the desk makes no more mistakes', async (t) => {
   const { placed } = await runTurns(t, 80, () => ({ count: 10 }));
   assert.deepEqual(placed.filter(isMisspelt), []);
 });

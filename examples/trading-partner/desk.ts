@@ -7,7 +7,7 @@ export type DeskOptions = Readonly<{
   chance: Chance;
   signal: AbortSignal;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Told once, of an order that needs a person. */
+  /** Told once, of an order that needs attention. */
   onMistake: (mistake: Mistake) => void;
 }>;
 

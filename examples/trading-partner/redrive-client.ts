@@ -34,7 +34,7 @@ export function createRedriveClient(url: string, stopping: AbortSignal): Redrive
     },
     async needingPerson() {
       const { orders, pagination } = await get<OrderList>(
-        `${outbox}/orders?needs_person=true&page_size=100`,
+        `${outbox}/orders?needs_attention=true&page_size=100`,
         signal(),
       );
       return { count: pagination.total_count, orders };

@@ -92,7 +92,7 @@ async function orders(): Promise<readonly Order[]> {
     FROM outbox.outbox_orders ORDER BY id`);
 }
 
-/** Resolves when nothing waits but what is held by an order that needs a person. */
+/** Resolves when nothing waits but what is held by an order that needs attention. */
 async function settled(): Promise<readonly Order[]> {
   return eventually(async () => {
     assert.ok(turns.left <= 0, 'the desk has had its turns');

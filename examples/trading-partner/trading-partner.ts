@@ -24,7 +24,7 @@ export type TradingOptions = Readonly<{
   signal: AbortSignal;
   /** Runs with the same seed place the same orders. */
   seed: string;
-  /** Told once, of an order that needs a person. */
+  /** Told once, of an order that needs attention. */
   onMistake: (mistake: Mistake) => void;
   /** Told once, when the partner goes away for the first time. */
   onFirstOutage: (forMs: number) => void;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../config/secret.ts';
+import { Secret } from '../config/layers/secret.ts';
 import { databaseTrouble, describeServer } from './database-trouble.ts';
 
 const server = {
@@ -27,16 +27,16 @@ const coded = (code: string, message = ''): Error => Object.assign(new Error(mes
 
 const troubles: readonly (readonly [error: Error, found: RegExp, advice: RegExp])[] = [
   [coded('ECONNREFUSED'), /nothing listens at db\.example\.com:5432/, /start PostgreSQL/],
-  [coded('ENOTFOUND'), /the host db\.example\.com is not known/, /database\.host/],
+  [coded('ENOTFOUND'), /unknown host db\.example\.com/, /database\.host/],
   [coded('ETIMEDOUT'), /no answer/, /firewalls/],
   [new Error('timeout expired'), /no answer/, /firewalls/],
-  [coded('28P01'), /no user app, or its password/, /database\.password/],
-  [coded('28000', 'no pg_hba.conf entry for host "10.0.0.1", no encryption'), /not let in/, /ssl_mode/],
-  [coded('28000', 'role "app" does not exist'), /not let in/, /CREATE ROLE/],
-  [coded('3D000'), /no database redrive/, /CREATE DATABASE "redrive" OWNER "app"/],
+  [coded('28P01'), /unknown user app, or wrong password/, /database\.password/],
+  [coded('28000', 'no pg_hba.conf entry for host "10.0.0.1", no encryption'), /was rejected/, /ssl_mode/],
+  [coded('28000', 'role "app" does not exist'), /was rejected/, /CREATE ROLE/],
+  [coded('3D000'), /database redrive does not exist/, /CREATE DATABASE "redrive" OWNER "app"/],
   [coded('53300', 'too many clients already'), /too many clients/, /max_connections/],
   [coded('57P03', 'the database system is starting up'), /starting up/, /wait/],
-  [new Error('The server does not support SSL connections'), /no TLS/, /ssl_mode to disable/],
+  [new Error('The server does not support SSL connections'), /does not support TLS/, /ssl_mode to disable/],
   [coded('SELF_SIGNED_CERT_IN_CHAIN', 'self-signed'), /not trusted: self-signed/, /database\.ssl_ca/],
   [coded('ERR_TLS_CERT_ALTNAME_INVALID', 'altname'), /another name/, /verify-ca/],
   [coded('08P01', 'unsupported startup parameter: statement_timeout'), /pooler/, /ignore_startup_parameters/],
@@ -44,13 +44,13 @@ const troubles: readonly (readonly [error: Error, found: RegExp, advice: RegExp]
 ];
 
 for (const [error, found, advice] of troubles)
-  test(`${(error as { code?: string }).code ?? error.message} is said in words, with what to do`, () => {
+  test(`${(error as { code?: string }).code ?? error.message} is explained, with advice`, () => {
     const trouble = databaseTrouble(error, server);
     assert.match(trouble?.found ?? '', found);
     assert.match(trouble?.advice ?? '', advice);
   });
 
-test('an error about something else is left to others', () => {
+test('other errors are not explained', () => {
   assert.equal(databaseTrouble(coded('42703', 'no such column'), server), null);
   assert.equal(databaseTrouble(new Error('boom'), server), null);
 });

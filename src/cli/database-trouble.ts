@@ -1,12 +1,12 @@
-import type { DatabaseConfig } from '../config/resolve-database.ts';
+import type { DatabaseConfig } from '../config/resolve/resolve-database.ts';
 import { codeOf, messageOf } from '../kernel/errors.ts';
 
-/** What is wrong, and what to do about it. */
+/** What is wrong, and what to do. */
 export type Trouble = Readonly<{ found: string; advice: string }>;
 
 type Server = Extract<DatabaseConfig, { mode: 'server' }>;
 
-/** Where a connection leads, without its password. */
+/** The connection's target, without the password. */
 export function describeServer({
   host,
   port,
@@ -16,9 +16,9 @@ export function describeServer({
   return `${host}:${port}, database ${name}, user ${user}`;
 }
 
-/** Why no connection to the database came about; null when the error is about something else. */
+/** Why connecting failed; null if the error has another cause. */
 export function databaseTrouble(error: unknown, server: Server): Trouble | null {
-  return networkTrouble(error, server) ?? tlsTrouble(error) ?? entryTrouble(error, server);
+  return networkTrouble(error, server) ?? tlsTrouble(error) ?? loginTrouble(error, server);
 }
 
 function networkTrouble(error: unknown, { host, port }: Server): Trouble | null {
@@ -32,7 +32,7 @@ function networkTrouble(error: unknown, { host, port }: Server): Trouble | null 
       };
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return { found: `the host ${host} is not known`, advice: 'correct database.host, or the DNS' };
+      return { found: `unknown host ${host}`, advice: 'correct database.host, or the DNS' };
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
@@ -40,7 +40,7 @@ function networkTrouble(error: unknown, { host, port }: Server): Trouble | null 
     case 'ECONNRESET':
       return {
         found: `${at} closed the connection`,
-        advice: 'check that PostgreSQL, or its pooler, runs there',
+        advice: 'check that PostgreSQL or its pooler is running there',
       };
     default:
       return /timeout expired|timeout exceeded when trying to connect/.test(messageOf(error))
@@ -52,7 +52,7 @@ function networkTrouble(error: unknown, { host, port }: Server): Trouble | null 
 function unanswered(at: string): Trouble {
   return {
     found: `no answer from ${at}`,
-    advice: 'check database.host, and the network and firewalls between',
+    advice: 'check database.host, the network and firewalls',
   };
 }
 
@@ -60,59 +60,59 @@ function tlsTrouble(error: unknown): Trouble | null {
   const message = messageOf(error);
   if (message.includes('does not support SSL'))
     return {
-      found: 'the server offers no TLS',
-      advice: 'turn TLS on there, or set database.ssl_mode to disable',
+      found: 'the server does not support TLS',
+      advice: 'enable TLS on the server, or set database.ssl_mode to disable',
     };
   const code = codeOf(error) ?? '';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return {
       found: `the server's certificate is for another name: ${message}`,
-      advice: 'use the name of the certificate in database.host, or set database.ssl_mode to verify-ca',
+      advice: 'set database.host to the name in the certificate, or set database.ssl_mode to verify-ca',
     };
   if (!/CERT|SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) return null;
   return {
     found: `the server's certificate is not trusted: ${message}`,
-    advice: "name the file with its authority's certificate in database.ssl_ca",
+    advice: 'set database.ssl_ca to the file with the CA certificate',
   };
 }
 
-/** The server answered and let us not in. */
-function entryTrouble(error: unknown, { name, user }: Server): Trouble | null {
+/** The server answered but rejected the login. */
+function loginTrouble(error: unknown, { name, user }: Server): Trouble | null {
   const message = messageOf(error);
   if (message.includes('unsupported startup parameter'))
     return {
-      found: `the pooler refuses a setting of ours: ${message}`,
-      advice: 'add statement_timeout to ignore_startup_parameters of PgBouncer',
+      found: `the pooler rejects a startup parameter: ${message}`,
+      advice: "add statement_timeout to PgBouncer's ignore_startup_parameters",
     };
   if (message.includes('client password must be'))
-    return { found: `user ${user} needs a password and none is set`, advice: 'set database.password' };
+    return { found: `user ${user} needs a password, but none is set`, advice: 'set database.password' };
   switch (codeOf(error) ?? '') {
     case '28P01':
       return {
-        found: `there is no user ${user}, or its password is another one`,
+        found: `unknown user ${user}, or wrong password`,
         advice: 'correct database.password or database.user',
       };
     case '28000':
       return {
-        found: `user ${user} is not let in: ${message}`,
+        found: `login of user ${user} was rejected: ${message}`,
         advice: message.includes('no encryption')
-          ? 'set database.ssl_mode to require or better: the server may let users in over TLS only'
-          : 'make the user (CREATE ROLE … LOGIN) and let it in in pg_hba.conf',
+          ? 'set database.ssl_mode to require or stricter: the server may require TLS'
+          : 'create the user (CREATE ROLE … LOGIN) and allow it in pg_hba.conf',
       };
     case '3D000':
       return {
-        found: `there is no database ${name}`,
-        advice: `make it: CREATE DATABASE "${name}" OWNER "${user}"`,
+        found: `database ${name} does not exist`,
+        advice: `create it: CREATE DATABASE "${name}" OWNER "${user}"`,
       };
     case '42501':
       return {
-        found: `user ${user} lacks a right: ${message}`,
-        advice: `GRANT it, or let ${user} own the database`,
+        found: `user ${user} lacks a privilege: ${message}`,
+        advice: 'run `redrive doctor`: it prints the missing GRANT statements',
       };
     case '53300':
       return {
         found: message,
-        advice: 'lower database.max_open_conns of the replicas, or raise max_connections',
+        advice: "lower the replicas' database.max_open_conns, or raise max_connections",
       };
     case '57P03':
       return { found: message, advice: 'wait until PostgreSQL has started' };

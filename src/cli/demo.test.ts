@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { loadConfig, type Config } from '../config.ts';
+import { loadConfig, type Config } from '../config/config.ts';
 import { openFulfilment, openSummarizer, openTradingPartner } from './demo.ts';
 
 function configWith(env: NodeJS.ProcessEnv): Config {
@@ -16,7 +16,7 @@ function dataDir(context: TestContext): string {
   return folder;
 }
 
-test('the demo broker listens, and is described by destinations that the configuration takes', async (t) => {
+test('the demo broker listens and its destinations are a valid configuration', async (t) => {
   const folder = dataDir(t);
   const partner = await openTradingPartner(configWith({ DATABASE_DATA_DIR: folder }));
   assert.ok(partner);
@@ -33,7 +33,7 @@ test('the demo broker listens, and is described by destinations that the configu
   assert.deepEqual(warnings, []);
 });
 
-test('nothing is written to the data folder before the database is there', async (t) => {
+test('nothing is written to the data folder before the database exists', async (t) => {
   const folder = dataDir(t);
   const partner = await openTradingPartner(configWith({ DATABASE_DATA_DIR: folder }));
   await partner?.close();
@@ -47,7 +47,7 @@ const elsewhere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
   'own destinations': {
     OUTBOX_DESTINATIONS: '{"broker":{"type":"http","url":"http://127.0.0.1:9/orders"}}',
   },
-  'a database that others may use': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
+  'a shared database': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
   'a real Kafka': { KAFKA_LOCAL: '', KAFKA_BROKERS: '127.0.0.1:9092' },
   'no Kafka': { KAFKA_LOCAL: '', KAFKA_ENABLED: 'false' },
   'no API in this process': { ROLES: 'workers,ingest' },
@@ -60,7 +60,7 @@ for (const [what, env] of Object.entries(elsewhere)) {
   });
 }
 
-test('the demo summariser is described by a queue that the configuration takes', async (t) => {
+test('the queue of the demo summariser is a valid configuration', async (t) => {
   const summarizer = await openSummarizer(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
   assert.ok(summarizer);
   t.after(() => summarizer.close());
@@ -74,7 +74,7 @@ test('the demo summariser is described by a queue that the configuration takes',
 
 const notHere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
   'own queues': { JOBS_QUEUES: '{"mail":{}}' },
-  'a database that others may use': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
+  'a shared database': { DATABASE_URL: 'postgres://app@127.0.0.1/redrive' },
   'no API in this process': { ROLES: 'workers,ingest' },
   'no workers in this process': { ROLES: 'api' },
 };
@@ -85,7 +85,7 @@ for (const [what, env] of Object.entries(notHere)) {
   });
 }
 
-test('the demo services are described by services that the configuration takes', async (t) => {
+test('the demo services are a valid configuration', async (t) => {
   const fulfilment = await openFulfilment(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
   assert.ok(fulfilment);
   t.after(() => fulfilment.close());
@@ -101,7 +101,7 @@ test('the demo services are described by services that the configuration takes',
   assert.deepEqual(warnings, []);
 });
 
-test('there are no demo services beside services of your own', async () => {
+test('there are no demo services if services are configured', async () => {
   const own = { SERVICES: '{"shop":{"type":"http","base_url":"http://127.0.0.1:9"}}' };
   assert.equal(await openFulfilment(configWith(own)), null);
 });

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { System } from '../compose.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Broker } from '../platform/broker/port.ts';
 
-/** What `redrive dev` runs so that there is something to look at, and what it says about it. */
+/** Demo traffic of `redrive dev`, and what the welcome text says about it. */
 export type Demo = Readonly<{ says: string; toTry: readonly Hint[]; stop(): Promise<void> }>;
 
 export type Hint = readonly [what: string, command: string];
@@ -14,11 +14,11 @@ export type DemoOptions = Readonly<{
   config: Config;
   system: System;
   print: (text: string) => void;
-  /** The command line as it is typed here, for this server. */
+  /** A command line for this server. */
   cli: (words: string) => string;
 }>;
 
-/** The examples are part of a clone, not of the published package. */
+/** The published package has no examples. */
 const shopModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
 const tradingModule = new URL('../../examples/trading-partner/trading-partner.ts', import.meta.url);
 const summarizerModule = new URL('../../examples/summarizer/summarizer.ts', import.meta.url);
@@ -87,28 +87,28 @@ export function withoutDemo(says: string, { system, cli }: DemoOptions): Demo {
   return {
     says,
     toTry: [
-      ['what failed, by topic', cli('dlq topics')],
-      ['each message, and why', `curl ${system.url}/api/v1/dlq/messages`],
+      ['failed messages by topic', cli('dlq topics')],
+      ['messages with errors', `curl ${system.url}/api/v1/dlq/messages`],
     ],
     stop: async () => {},
   };
 }
 
-/** Dead letters. Only ever on the local broker: what arrives at a real one is read by others. */
+/** Dead letters. Only on the local broker, because other consumers would read the demo messages of a real one. */
 export async function startShop(options: DemoOptions): Promise<Demo> {
   const { config, system, print, cli } = options;
   const { broker } = system;
   if (broker === null || !config.kafka.local)
-    return withoutDemo('No demo traffic: it runs on the local broker only.', options);
+    return withoutDemo('No demo traffic: it needs the local broker.', options);
   if (!existsSync(shopModule))
-    return withoutDemo('No demo traffic: this package was installed without its examples.', options);
+    return withoutDemo('No demo traffic: the installed package has no examples.', options);
   const { runOrdersPipeline } = (await import(shopModule.href)) as ShopModule;
   return {
     says: 'A demo shop is running; some of its orders and payments fail and become dead letters.',
     toTry: [
-      ['what failed, by topic', cli('dlq topics')],
-      ['each message, and why', `curl ${system.url}/api/v1/dlq/orders.v1`],
-      ['try them all again', cli('dlq retry-all orders.v1')],
+      ['failed messages by topic', cli('dlq topics')],
+      ['messages with errors', `curl ${system.url}/api/v1/dlq/orders.v1`],
+      ['retry them all', cli('dlq retry-all orders.v1')],
     ],
     stop: runInBackground(system, (signal) =>
       runOrdersPipeline({
@@ -116,15 +116,15 @@ export async function startShop(options: DemoOptions): Promise<Demo> {
         signal,
         seed: randomUUID(),
         onBugFixed: () =>
-          print('The bug in the demo shop is fixed: retry its gift card orders, they go through now.'),
+          print('The bug in the demo shop is fixed: retries of its gift card orders succeed now.'),
       }),
     ),
   };
 }
 
 /**
- * The other side of the outbox has to be there before the system starts, because the configuration names it. Only
- * for a database of our own: from one that others use, their processes would take demo orders to a real broker.
+ * The receiver of the outbox has to start before the system, because it is part of the configuration. Only with the
+ * embedded database: with a shared one, other processes would send demo orders to a real receiver.
  */
 export async function openTradingPartner(config: Config): Promise<TradingPartner | null> {
   const { database, kafka, outbox, roles } = config;
@@ -132,19 +132,19 @@ export async function openTradingPartner(config: Config): Promise<TradingPartner
   const isWhole = roles.includes('api') && roles.includes('workers');
   if (!isOurs || !isWhole || !existsSync(tradingModule)) return null;
   const { openTradingPartner: open } = (await import(tradingModule.href)) as TradingModule;
-  // Beside the database: whoever deletes that folder starts afresh, on both sides.
+  // In the database's folder: deleting the folder resets both.
   return open({ bookFile: join(database.dataDir, 'demo-broker.jsonl') });
 }
 
-/** Orders to the outside. */
+/** Outbound requests (orders). */
 export function startTrading(partner: TradingPartner, broker: Broker, options: DemoOptions): Demo {
   const { system, print, cli } = options;
   return {
-    says: 'A demo trading desk is running; its broker fails in many ways, yet does each order once.',
+    says: 'A demo trading desk is running; its broker fails in many ways, but executes each order once.',
     toTry: [
-      ['its orders, newest first', cli('outbox list')],
-      ['what needs a person', cli('outbox list --needs-person')],
-      ['what waits, and for whom', cli('outbox destinations')],
+      ['orders, newest first', cli('outbox list')],
+      ['items that need attention', cli('outbox list --needs-attention')],
+      ['waiting orders', cli('outbox destinations')],
       ["the broker's own book", `curl ${partner.url}`],
     ],
     stop: runInBackground(system, (signal) =>
@@ -156,8 +156,8 @@ export function startTrading(partner: TradingPartner, broker: Broker, options: D
         onMistake: (mistake) => print(aboutMistake(mistake, cli)),
         onFirstOutage: (forMs) =>
           print(
-            `The demo broker is away for ${forMs / 1000} seconds: its circuit opens and closes.\n` +
-              hintLine(['see it', cli('outbox destinations')]),
+            `The demo broker is down for ${forMs / 1000} seconds: its circuit opens and closes.\n` +
+              hintLine(['watch the circuit', cli('outbox destinations')]),
           ),
       }),
     ),
@@ -165,17 +165,17 @@ export function startTrading(partner: TradingPartner, broker: Broker, options: D
 }
 
 function aboutMistake({ id, symbol, account, corrected }: Mistake, cli: DemoOptions['cli']): string {
-  const behind = account === null ? '' : ` and holds back the orders of ${account} behind it`;
+  const behind = account === null ? '' : ` and blocks the orders of ${account} behind it`;
   const request = JSON.stringify(corrected);
   return [
-    `Order ${id} needs a person: the demo broker does not trade ${symbol}. It is dead${behind}.`,
-    hintLine(['see what happened', cli(`outbox show ${id}`)]),
-    hintLine(['leave it undone', cli(`outbox skip ${id} --reason 'not traded'`)]),
-    hintLine(['or put it right', cli(`outbox supersede ${id} --key corrected-${id} --request '${request}'`)]),
+    `Order ${id} needs attention: the demo broker does not trade ${symbol}. It is dead${behind}.`,
+    hintLine(['show its history', cli(`outbox show ${id}`)]),
+    hintLine(['skip it', cli(`outbox skip ${id} --reason 'not traded'`)]),
+    hintLine(['or replace it', cli(`outbox supersede ${id} --key corrected-${id} --request '${request}'`)]),
   ].join('\n');
 }
 
-/** The other side of a queue: also named by the configuration, and only for a database of our own. */
+/** The push target of a queue. Also part of the configuration, and only with the embedded database. */
 export async function openSummarizer(config: Config): Promise<Summarizer | null> {
   const { database, jobs, roles } = config;
   const isOurs = database.mode === 'embedded' && jobs.queues.length === 0;
@@ -188,11 +188,11 @@ export async function openSummarizer(config: Config): Promise<Summarizer | null>
 /** Jobs. */
 export function startNewsroom(summarizer: Summarizer, { system, print, cli }: DemoOptions): Demo {
   return {
-    says: 'A demo newsroom is running; its summariser never answers for some articles, and the others go on.',
+    says: 'A demo newsroom is running; its summariser never answers for some articles, while the others succeed.',
     toTry: [
-      ['what waits, and what runs', cli('jobs queues')],
-      ['its jobs, newest first', cli('jobs list')],
-      ['what needs a person', cli('jobs dead')],
+      ['waiting and running jobs', cli('jobs queues')],
+      ['jobs, newest first', cli('jobs list')],
+      ['items that need attention', cli('jobs dead')],
     ],
     stop: runInBackground(system, (signal) =>
       summarizer.run({
@@ -201,20 +201,20 @@ export function startNewsroom(summarizer: Summarizer, { system, print, cli }: De
         seed: randomUUID(),
         onDead: (jobId) =>
           print(
-            `Job ${jobId} is a dead letter: the demo summariser has failed with it for good.\n` +
-              hintLine(['see what happened', cli(`jobs show ${jobId}`)]),
+            `Job ${jobId} is dead: the demo summariser failed too often.\n` +
+              hintLine(['show its history', cli(`jobs show ${jobId}`)]),
           ),
         onLearned: () =>
           print(
-            'The demo summariser can do long articles now: run the dead ones again, they go through.\n' +
-              hintLine(['run them again', cli("jobs requeue --queue summarize --error 'timeout:'")]),
+            'The demo summariser can handle long articles now: requeued jobs succeed.\n' +
+              hintLine(['requeue them', cli("jobs requeue --queue summarize --error 'timed out'")]),
           ),
       }),
     ),
   };
 }
 
-/** The services that a workflow calls: also named by the configuration, and only for a database of our own. */
+/** The services of a workflow. Also part of the configuration, and only with the embedded database. */
 export async function openFulfilment(config: Config): Promise<Fulfilment | null> {
   const { database, services, roles } = config;
   const isOurs = database.mode === 'embedded' && services.length === 0;
@@ -228,11 +228,11 @@ export async function openFulfilment(config: Config): Promise<Fulfilment | null>
 export function startFulfilment(fulfilment: Fulfilment, { system, print }: DemoOptions): Demo {
   const sagas = `${system.url}/api/v1/sagas`;
   return {
-    says: 'A demo warehouse is running; what one of its three services refuses, the others undo.',
+    says: 'A demo warehouse is running; if one of its three services refuses, the others undo their steps.',
     toTry: [
-      ['its sagas, newest first', `curl ${sagas}`],
-      ['those that were undone', `curl '${sagas}?status=FAILED'`],
-      ['what needs a person', `curl '${sagas}?needs_person=true'`],
+      ['sagas, newest first', `curl ${sagas}`],
+      ['compensated sagas', `curl '${sagas}?status=FAILED'`],
+      ['items that need attention', `curl '${sagas}?needs_attention=true'`],
     ],
     stop: runInBackground(system, (signal) =>
       fulfilment.run({
@@ -241,8 +241,8 @@ export function startFulfilment(fulfilment: Fulfilment, { system, print }: DemoO
         seed: randomUUID(),
         onStuck: (sagaId) =>
           print(
-            `Saga ${sagaId} needs a person: the demo payment service cannot pay the money back.\n` +
-              hintLine(['see what happened', `curl ${sagas}/${sagaId}`]),
+            `Saga ${sagaId} needs attention: the demo payment service cannot refund.\n` +
+              hintLine(['show its history', `curl ${sagas}/${sagaId}`]),
           ),
       }),
     ),
@@ -253,14 +253,14 @@ export function hintLine([what, command]: Hint): string {
   return `  ${what.padEnd(26)}${command}`;
 }
 
-/** Begins it, and gives what ends it. */
+/** Starts it and returns a function that stops it. */
 function runInBackground(
   { logger }: System,
   run: (signal: AbortSignal) => Promise<void>,
 ): () => Promise<void> {
   const stopping = new AbortController();
   const running = run(stopping.signal).catch((error: unknown) =>
-    logger.error({ err: error }, 'the demo traffic has stopped'),
+    logger.error({ err: error }, 'demo traffic failed'),
   );
   return async () => {
     stopping.abort();

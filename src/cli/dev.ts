@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { System } from '../compose.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { escapeText } from '../kernel/escape-text.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
 import {
   hintLine,
@@ -26,7 +27,7 @@ import { explainingDatabase } from './with-database.ts';
 
 type DevArgs = ConfigArgs & Readonly<{ demo: boolean; logs?: boolean }>;
 
-/** A start that takes longer than this is explained; the first one makes the database. */
+/** A longer start is explained: the first one creates the database. */
 const quietStartMs = 1500;
 
 export function addDevCommand(program: Command, terminal: Terminal): void {
@@ -34,44 +35,50 @@ export function addDevCommand(program: Command, terminal: Terminal): void {
     withServerOptions(
       program
         .command('dev')
-        .description('run the whole system on this machine: embedded PostgreSQL, local broker, demo traffic'),
+        .description(
+          'run everything on this machine: server, embedded PostgreSQL, local broker, demo traffic',
+        ),
     ),
     'redrive dev',
     'redrive dev --port 9000 --no-demo',
   )
     .option('--no-demo', 'without demo traffic')
-    .option('--logs', 'print the log lines as well')
+    .option('--logs', 'also print the log')
     .action((args: DevArgs) => runDev(args, terminal));
 }
 
 async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
   const print = (text: string): void => void terminal.stdout.write(`${text}\n`);
   const stopAsked = listenForStop({ followsParent: terminal.env['npm_lifecycle_event'] !== undefined });
-  stopAsked.addEventListener('abort', () => print('Stopping. Ctrl-C again ends it at once.'));
-  const others = await openOthers(args, devConfig(args, terminal));
+  stopAsked.addEventListener('abort', () => print('Stopping. Press Ctrl-C again to stop immediately.'));
+  const partners = await openPartners(args, devConfig(args, terminal));
   try {
-    const config = devConfig(args, terminal, others);
+    const config = devConfig(args, terminal, partners);
     const system = await start(config, args, terminal, print);
-    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, others);
+    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, partners);
     if (!stopAsked.aborted) print(welcome(config, system.url, demos));
     const beforeStop = async (): Promise<void> => {
       await Promise.all(demos.map((demo) => demo.stop()));
     };
     await runUntilSignal(system, { stopAsked, beforeStop });
   } finally {
-    // After the system: what was under way when it stopped has got its answer.
-    await Promise.all([others.partner?.close(), others.summarizer?.close(), others.fulfilment?.close()]);
+    // After the system, so that calls in progress get their answers.
+    await Promise.all([
+      partners.partner?.close(),
+      partners.summarizer?.close(),
+      partners.fulfilment?.close(),
+    ]);
   }
 }
 
-/** Who is on the other side of what the demo does; null where a demo does not run. */
-type Others = Readonly<{
+/** The demo's external services; null if that demo does not run. */
+type Partners = Readonly<{
   partner: TradingPartner | null;
   summarizer: Summarizer | null;
   fulfilment: Fulfilment | null;
 }>;
 
-async function openOthers({ demo }: DevArgs, config: Config): Promise<Others> {
+async function openPartners({ demo }: DevArgs, config: Config): Promise<Partners> {
   if (!demo) return { partner: null, summarizer: null, fulfilment: null };
   return {
     partner: await openTradingPartner(config),
@@ -89,7 +96,7 @@ async function start(
   const { loggerFor, startSystem } = await import('../compose.ts');
   const logger = args.logs === true ? loggerFor(config) : warningsFor(config, terminal);
   const explaining = setTimeout(
-    () => print('Starting. The first start makes a database and takes some seconds.'),
+    () => print('Starting. The first start creates a database and takes some seconds.'),
     quietStartMs,
   );
   return explainingDatabase(config, () => startSystem(config, { onPortTaken: 'next', logger })).finally(() =>
@@ -97,20 +104,22 @@ async function start(
   );
 }
 
-/** Our defaults give way to whatever the file, the environment or the command line says. */
-function devConfig(args: DevArgs, { env }: Terminal, others?: Others): Config {
-  // An empty variable counts as not set, so it does not take the place of a default either.
+/** The config file, the environment and the command line override the defaults of `dev`. */
+function devConfig(args: DevArgs, { env }: Terminal, partners?: Partners): Config {
+  // An empty variable counts as unset, so it does not override a default.
   const given = { env: Object.fromEntries(Object.entries(env).filter(([, text]) => text !== '')) };
   const { sources, kafka } = configFrom(args, {}, given);
   const isOpen = (path: string): boolean => !(path in sources);
   const isLocal = kafka.local || ['kafka.brokers', 'kafka.local', 'kafka.enabled'].every(isOpen);
   const defaults = {
     ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
-    // The demo makes its topics after the start, and nobody wants to wait half a minute for the first dead letter.
+    // The demo creates its topics after the start; the default of 30 s would delay the first dead letter.
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
-    ...(others?.partner == null ? {} : { OUTBOX_DESTINATIONS: JSON.stringify(others.partner.destinations) }),
-    ...(others?.summarizer == null ? {} : { JOBS_QUEUES: JSON.stringify(others.summarizer.queues) }),
-    ...(others?.fulfilment == null ? {} : { SERVICES: JSON.stringify(others.fulfilment.services) }),
+    ...(partners?.partner == null
+      ? {}
+      : { OUTBOX_DESTINATIONS: JSON.stringify(partners.partner.destinations) }),
+    ...(partners?.summarizer == null ? {} : { JOBS_QUEUES: JSON.stringify(partners.summarizer.queues) }),
+    ...(partners?.fulfilment == null ? {} : { SERVICES: JSON.stringify(partners.fulfilment.services) }),
   };
   return configFrom(args, defaults, given);
 }
@@ -118,7 +127,7 @@ function devConfig(args: DevArgs, { env }: Terminal, others?: Others): Config {
 async function startDemos(
   options: DemoOptions,
   { demo }: DevArgs,
-  { partner, summarizer, fulfilment }: Others,
+  { partner, summarizer, fulfilment }: Partners,
 ): Promise<readonly Demo[]> {
   if (!demo) return [withoutDemo('No demo traffic.', options)];
   const { broker } = options.system;
@@ -134,14 +143,14 @@ function welcome(config: Config, url: string, demos: readonly Demo[]): string {
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
   return [
-    `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is taken)` : ''}`,
-    `${whereDataIs(config)} Ctrl-C stops it.`,
+    `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is in use)` : ''}`,
+    `${whereDataIs(config)} Press Ctrl-C to stop.`,
     ...demos.flatMap(({ says, toTry }) => ['', says, ...toTry.map(hintLine)]),
     '',
   ].join('\n');
 }
 
-/** Every command works as it stands; the command line finds the default address by itself. */
+/** The default URL needs no --url. */
 function cliFor({ url }: System): (words: string) => string {
   const where = url === 'http://127.0.0.1:8080' ? '' : ` --url ${url}`;
   return (words) => `npx redrive ${words}${where}`;
@@ -149,11 +158,11 @@ function cliFor({ url }: System): (words: string) => string {
 
 function whereDataIs({ database }: Config): string {
   return database.mode === 'embedded'
-    ? `The data stays in ${database.dataDir}.`
-    : `The data is in ${database.name} on ${database.host}.`;
+    ? `Data folder: ${database.dataDir}.`
+    : `Database: ${database.name} on ${database.host}.`;
 }
 
-/** Without --logs only what needs attention is said, as a sentence instead of JSON. */
+/** Without --logs only warnings and errors are printed, as text instead of JSON. */
 function warningsFor({ app }: Config, terminal: Terminal): Logger {
   const { name: service, version, environment } = app;
   const write = (line: string): void => void terminal.stderr.write(`${sentenceOf(line)}\n`);
@@ -177,7 +186,7 @@ type LogLine = Readonly<{
 function sentenceOf(line: string): string {
   const { level, msg, topic, error, err, ...about } = JSON.parse(line) as LogLine;
   const parts = [topic, itemOf(about), msg, error, err?.message].filter((part) => part !== undefined);
-  return `${level}: ${parts.join(': ')}`;
+  return escapeText(`${level}: ${parts.join(': ')}`);
 }
 
 function itemOf(line: Omit<LogLine, 'level'>): string | undefined {

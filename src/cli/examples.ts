@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Ends the command's help with calls that work as they stand. */
+/** Adds examples to the end of the command's help. */
 export function withExamples(command: Command, ...examples: readonly [string, ...string[]]): Command {
   const heading = examples.length === 1 ? 'Example:' : 'Examples:';
   return command.addHelpText(

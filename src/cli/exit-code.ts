@@ -3,25 +3,33 @@ import { ConfigError } from '../config/config-error.ts';
 import { AppError } from '../kernel/errors.ts';
 import { ApiError } from './api/api-error.ts';
 
-/** What scripts check. Beyond 2 they are those of `sysexits.h`. */
+/** Those above 2 are from `sysexits.h`. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, unavailable: 69, badConfig: 78 } as const;
 
-/** The command was not called as it must be. */
+/** Wrong arguments or options. */
 export class UsageError extends Error {}
 
-/** The command has said all there is to say, and it did not go well. */
-export class SilentFailure extends Error {}
+/** The command failed and has already printed why. */
+export class SilentFailure extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number = exitCodes.failed) {
+    super();
+    this.exitCode = exitCode;
+  }
+}
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   if (error instanceof UsageError) return exitCodes.usage;
+  if (error instanceof SilentFailure) return error.exitCode;
   if (error instanceof ConfigError) return exitCodes.badConfig;
   if (error instanceof ApiError) return exitCodeOfAnswer(error);
   if (error instanceof AppError && error.kind === 'unavailable') return exitCodes.unavailable;
   return exitCodes.failed;
 }
 
-/** `unavailable` invites a script to try again, so an action that may have been done is not that. */
+/** Scripts retry after `unavailable`, so an action in doubt is a failure instead. */
 function exitCodeOfAnswer({ status, isInDoubt }: ApiError): number {
   if (isInDoubt) return exitCodes.failed;
   if (status === 400) return exitCodes.usage;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../kernel/errors.ts';
 import { UsageError } from './exit-code.ts';
-import { escapeText } from './output/escape-text.ts';
+import { escapeText } from '../kernel/escape-text.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Text from an option, from a file, or from standard input (`-`). */
@@ -15,7 +15,7 @@ export async function readText(
   if (file === undefined) throw new UsageError(`${from.what} is missing: give ${from.options}`);
   const name = file === '-' ? 'standard input' : escapeText(file);
   const bytes = await (file === '-' ? buffer(stdin) : readFile(file)).catch((error: unknown) => {
-    throw new UsageError(`${name} cannot be read: ${escapeText(messageOf(error))}`);
+    throw new UsageError(`cannot read ${name}: ${escapeText(messageOf(error))}`);
   });
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

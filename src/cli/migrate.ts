@@ -3,17 +3,22 @@ import {
   migrateDown,
   migrateUp,
   migrationStatus,
+  plannedDown,
+  type Migration,
   type MigrationStatus,
 } from '../platform/postgres/migrate.ts';
+import { lossesOf, type Loss, type Touched } from '../platform/postgres/migration-losses.ts';
+import { confirm, requireTerminal } from './confirm.ts';
 import { withExamples } from './examples.ts';
 import { SilentFailure, UsageError } from './exit-code.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from './options.ts';
-import { createPrinter, type Printer, type Tone } from './output/printer.ts';
+import { createPrinter, type Printer } from './output/printer.ts';
+import type { Tone } from './output/render-table.ts';
 import type { Terminal } from './terminal.ts';
 import { wholeNumber } from './whole-number.ts';
 import { withDatabase } from './with-database.ts';
 
-type DownArgs = ConfigArgs & Readonly<{ to: number }>;
+type DownArgs = ConfigArgs & Readonly<{ to: number; yes?: boolean }>;
 type StatusArgs = ConfigArgs & Readonly<{ json?: boolean }>;
 
 const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
@@ -26,12 +31,12 @@ const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   const print = createPrinter(terminal);
   const migrate = withExamples(
-    program.command('migrate').description('the database schema: apply, take back, show'),
+    program.command('migrate').description('database schema: apply, roll back or list migrations'),
     'redrive migrate status --config config.yaml',
   );
 
   withExamples(
-    withConfigOptions(migrate.command('up').description('apply what is pending')),
+    withConfigOptions(migrate.command('up').description('apply pending migrations')),
     'redrive migrate up --config config.yaml',
   ).action(async (args: ConfigArgs) => {
     const { migrationSources } = await import('../compose.ts');
@@ -43,29 +48,42 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
   });
 
   withExamples(
-    withConfigOptions(migrate.command('down').description('take migrations of one slice back, newest first'))
-      .argument('<slice>', 'platform, dlq, …')
+    withConfigOptions(migrate.command('down').description("roll back one module's migrations, newest first"))
+      .argument('<module>', 'platform, dlq, outbox, jobs or saga')
       .requiredOption(
         '--to <number>',
-        'the last migration that stays; 0 takes back all, and their data with them',
+        'last migration to keep; 0 rolls back all and deletes their data',
         wholeNumber(0, 999),
-      ),
+      )
+      .option('-y, --yes', 'do not ask for confirmation'),
     'redrive migrate down dlq --to 6 --config config.yaml',
+    'redrive migrate down dlq --to 6 --yes --config config.yaml',
   ).action(async (slice: string, args: DownArgs) => {
     const { migrationSources } = await import('../compose.ts');
     const known = migrationSources.map((source) => source.slice);
-    if (!known.includes(slice)) throw new UsageError(`unknown slice: ${slice} (known: ${known.join(', ')})`);
-    const reverted = await withDatabase(configFrom(args, {}, terminal), (db) =>
-      migrateDown(db, migrationSources, { slice, to: args.to }),
-    );
-    for (const migration of reverted) print.line(`took back ${nameOf(migration)}`);
-    if (reverted.length === 0) print.line('nothing to take back');
+    if (!known.includes(slice)) throw new UsageError(`unknown module: ${slice} (known: ${known.join(', ')})`);
+    await withDatabase(configFrom(args, {}, terminal), async (db) => {
+      const target = { slice, to: args.to };
+      const planned = await plannedDown(db, migrationSources, target);
+      if (planned.length === 0) return print.line('nothing to roll back');
+      if (args.yes !== true) {
+        // The rehearsal takes locks, so it runs only if somebody can confirm.
+        requireTerminal(terminal);
+        for (const line of describeRollback(planned, await lossesOf(db, known, planned))) print.note(line);
+        if (!(await confirm(terminal, 'Roll back?'))) {
+          print.note('nothing was changed');
+          throw new SilentFailure();
+        }
+      }
+      for (const migration of await migrateDown(db, migrationSources, target))
+        print.line(`rolled back ${nameOf(migration)}`);
+    });
   });
 
   withExamples(
     withConfigOptions(
-      migrate.command('status').description('show every migration; fails where one is pending or changed'),
-    ).option('--json', 'as JSON'),
+      migrate.command('status').description('list migrations; fails if one is pending or changed'),
+    ).option('--json', 'print JSON'),
     'redrive migrate status --config config.yaml',
   ).action(async (args: StatusArgs) => {
     const { migrationSources } = await import('../compose.ts');
@@ -78,13 +96,46 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
   });
 }
 
+/** The data that would be lost, one line per table that is not empty. */
+function describeRollback(
+  planned: readonly Migration[],
+  { losses, touched }: Awaited<ReturnType<typeof lossesOf>>,
+): readonly string[] {
+  const lost = losses.filter(({ rows }) => rows.count > 0);
+  const count = planned.length === 1 ? '1 migration' : `${planned.length} migrations`;
+  const verb = touched.some(({ changed }) => changed > 0) ? 'deletes or changes' : 'deletes';
+  const what = lost.length + touched.length === 0 ? 'no data' : 'for good:';
+  return [
+    `rolling back ${count} (${planned.map(nameOf).join(', ')}) ${verb} ${what}`,
+    ...lost.map(describeLoss),
+    ...touched.map(describeTouched),
+  ];
+}
+
+function describeLoss({ table, columns, rows: { count, isMore } }: Loss): string {
+  const rows = `${isMore ? 'more than ' : ''}${rowsOf(count)}`;
+  return columns === 'all' ? `  ${table}: ${rows}` : `  ${table}: ${columns.join(', ')} of ${rows}`;
+}
+
+function describeTouched({ table, deleted, changed }: Touched): string {
+  const parts = [
+    ...(deleted > 0 ? [`${rowsOf(deleted)} deleted`] : []),
+    ...(changed > 0 ? [`${rowsOf(changed)} changed`] : []),
+  ];
+  return `  ${table}: ${parts.join(', ')}`;
+}
+
+function rowsOf(count: number): string {
+  return `${count} ${count === 1 ? 'row' : 'rows'}`;
+}
+
 function showStatus(print: Printer, status: readonly MigrationStatus[]): void {
   print.table<MigrationStatus>(
     [
       {
         title: 'STATE',
         text: ({ state }) => state,
-        paint: (cell, { state }) => print.paint(tones[state], cell),
+        tone: ({ state }) => tones[state],
       },
       { title: 'MIGRATION', text: nameOf },
       { title: 'APPLIED', text: ({ appliedAt }) => appliedAt?.toISOString() ?? '-' },

@@ -39,7 +39,7 @@ for (const path of commandsOf(createProgram(terminal)))
     assert.match(out, new RegExp(`\\nExamples?:\\n.*redrive ${path.join(' ')}`));
   });
 
-test('redrive help asks for the help of any command', async () => {
+test('redrive help <command> is redrive <command> --help', async () => {
   assert.deepEqual(await run('help', 'dlq', 'retry'), await run('dlq', 'retry', '--help'));
   assert.deepEqual(await run('help'), await run('--help'));
 });
@@ -50,40 +50,40 @@ test('redrive --version prints the version', async () => {
   assert.match(out, /^\d+\.\d+\.\d+\n$/);
 });
 
-test('redrive alone explains itself, and has not been told what to do', async () => {
+test('redrive without arguments prints its help as a usage error', async () => {
   const { code, out, err } = await run();
   assert.deepEqual([code, out], [2, '']);
   assert.match(err, /^Usage: redrive/);
 });
 
 const wrong: readonly (readonly [args: string, error: RegExp])[] = [
-  ['srve', /unknown command 'srve'\n\(Did you mean serve\?\)\nredrive --help explains it\./],
-  ['dlq lst', /unknown command 'lst'\n\(Did you mean list\?\)\nredrive dlq --help explains it\./],
+  ['srve', /unknown command 'srve'\n\(Did you mean serve\?\)\nRun `redrive --help`\./],
+  ['dlq lst', /unknown command 'lst'\n\(Did you mean list\?\)\nRun `redrive dlq --help`\./],
   ['dlq list --pagesize 3', /unknown option '--pagesize'\n\(Did you mean --page-size\?\)/],
-  ['dlq list --page 0', /not a whole number from 1/],
-  ['dlq list --status gone', /none of PENDING, RETRYING, RESOLVED, DEAD/],
+  ['dlq list --page 0', /Must be a whole number from 1/],
+  ['dlq list --status gone', /Allowed choices are PENDING, RETRYING, RESOLVED, DEAD/],
   ['dlq list --all --page 2', /cannot be used with/],
   ['dlq show', /missing required argument 'id'/],
   ['dlq reopen x', /required option '--reason <text>' not specified/],
   ['dlq seek t 0 --reason r', /give --offset, --timestamp or --earliest/],
   ['dlq seek t 0 --reason r --offset 1 --earliest', /cannot be used with/],
   ['dlq raw x --key --value', /cannot be used with/],
-  ['dlq delete x', /say so with --yes/],
-  ['dlq topics --url localhost', /--url is not a URL with http/],
-  ['migrate down nothing --to 1', /unknown slice: nothing/],
-  ['migrate down dlq --to x', /not a whole number/],
+  ['dlq delete x', /not interactive; pass --yes to confirm/],
+  ['dlq topics --url localhost', /--url is not an http/],
+  ['migrate down nothing --to 1', /unknown module: nothing/],
+  ['migrate down dlq --to x', /Must be a whole number/],
   ['dlq archive --retention-days 400', /must not be less than/],
 ];
 
 for (const [args, error] of wrong)
-  test(`redrive ${args} is refused as wrong usage`, async () => {
+  test(`redrive ${args} is a usage error`, async () => {
     const { code, out, err } = await run(...args.split(' '));
     assert.deepEqual([code, out], [2, '']);
     assert.match(err, error);
     assert.match(err, /^redrive: /);
   });
 
-test('a server that is not there is named, with what to do', async () => {
+test('an unreachable server is named, with advice', async () => {
   const { code, out, err } = await run('dlq', 'topics', '--url', 'http://user:hunter2@127.0.0.1:1');
   assert.deepEqual([code, out], [69, '']);
   assert.match(err, /nothing listens at http:\/\/127\.0\.0\.1:1: start the server .* --url or REDRIVE_URL/);

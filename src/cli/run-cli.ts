@@ -3,83 +3,82 @@ import { ConfigError } from '../config/config-error.ts';
 import { AppError, codeOf, messageOf } from '../kernel/errors.ts';
 import { ApiError } from './api/api-error.ts';
 import { addDevCommand } from './dev.ts';
-import { addDlqCommand } from './dlq/dlq.ts';
+import { dlqCommands } from './dlq/dlq.ts';
 import { addDoctorCommand } from './doctor/doctor.ts';
 import { withExamples } from './examples.ts';
 import { exitCodeOf, exitCodes, SilentFailure } from './exit-code.ts';
-import { addJobsCommand } from './jobs/jobs.ts';
+import { jobsCommands } from './jobs/jobs.ts';
 import { addMigrateCommand } from './migrate.ts';
-import { addOutboxCommand } from './outbox/outbox.ts';
-import { escapeText } from './output/escape-text.ts';
+import { outboxCommands } from './outbox/outbox.ts';
+import { escapeLines, escapeText } from '../kernel/escape-text.ts';
 import { packageVersion } from './package-version.ts';
-import { addSagaCommand } from './saga/saga.ts';
+import { sagaCommands } from './saga/saga.ts';
 import { addServeCommand } from './serve.ts';
+import { addSlice } from './slice/add-slice.ts';
 import type { Terminal } from './terminal.ts';
 
-/** These outlive whoever reads their output. */
+/** They keep running when the reader of their output ends. */
 const longRunning: ReadonlySet<string> = new Set(['serve', 'dev']);
 
-/** Runs one command and answers its exit code; whatever ends it is said once, in words, on standard error. */
+/** Runs one command and returns its exit code. Errors are printed once, on standard error. */
 export async function runCli(args: readonly string[], terminal: Terminal = process): Promise<number> {
   try {
     await createProgram(terminal).parseAsync(withoutHelpCommand(args), { from: 'user' });
     return exitCodes.ok;
   } catch (error) {
-    for (const line of explain(error)) terminal.stderr.write(`${line}\n`);
+    for (const line of explain(error).flatMap(escapeLines)) terminal.stderr.write(`${line}\n`);
     return exitCodeOf(error);
   }
 }
 
-/** `redrive help dlq list` is `redrive dlq list --help`; the library's own help command knows one level only. */
+/** `redrive help dlq list` is `redrive dlq list --help`; commander's own help command knows one level only. */
 function withoutHelpCommand(args: readonly string[]): readonly string[] {
   return args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 }
 
 export function createProgram(terminal: Terminal): Command {
   const program = new Command('redrive')
-    .description('Stores what failed, retries it within bounds, and lets a person repair and re-drive it.')
+    .description('Redrive recovers failed messages, requests, jobs and sagas.')
     .version(packageVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'explain the command')
+    .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text),
+      writeErr: (text) => void terminal.stderr.write(escapeLines(text).join('\n')),
       outputError: (text, write) => write(text.replace(/^error: /, 'redrive: ')),
     })
     .exitOverride()
     .hook('preAction', (_program, command) => {
-      if (terminal.stdout === process.stdout && !longRunning.has(command.name())) endQuietlyWhenNobodyReads();
+      if (terminal.stdout === process.stdout && !longRunning.has(command.name())) exitOnClosedOutput();
     });
   withExamples(
     program,
     'redrive dev',
     'redrive serve --config config.yaml',
     'redrive dlq list --status DEAD',
-    'redrive outbox list --needs-person',
+    'redrive outbox list --needs-attention',
     'redrive jobs dead',
   );
   program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 69 a service cannot be reached, 78 wrong configuration.',
+    '\nExit codes: 0 success, 1 failure, 2 usage error, 69 service unavailable, 78 configuration error.',
   );
-  program.commandsGroup('Run:');
+  program.commandsGroup('Server:');
   addServeCommand(program, terminal);
   addDevCommand(program, terminal);
-  program.commandsGroup('Work with it:');
-  addDlqCommand(program, terminal);
-  addOutboxCommand(program, terminal);
-  addJobsCommand(program, terminal);
-  addSagaCommand(program, terminal);
-  program.commandsGroup('Look after it:');
+  program.commandsGroup('Modules:');
+  for (const slice of [dlqCommands, outboxCommands, jobsCommands, sagaCommands])
+    addSlice(program, terminal, slice);
+  program.commandsGroup('Maintenance:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);
   pointToHelp(program, 'redrive');
   return program;
 }
 
-/** After a wrong call, the way to the right one; the whole help would push the error off the screen. */
+/** After a usage error, one line instead of the whole help, which would push the error off the screen. */
 function pointToHelp(command: Command, path: string): void {
-  command.showHelpAfterError(`${path} --help explains it.`);
+  command.showHelpAfterError(`Run \`${path} --help\`.`);
   for (const child of command.commands) pointToHelp(child, `${path} ${child.name()}`);
 }
 
@@ -99,8 +98,8 @@ function explain(error: unknown): readonly string[] {
   return [`redrive: ${messageOf(error)}${code}`];
 }
 
-/** `redrive dlq list | head` closes our output early, which is no fault. */
-function endQuietlyWhenNobodyReads(): void {
+/** `redrive dlq list | head` closes our output early, which is not an error. */
+function exitOnClosedOutput(): void {
   process.stdout.once('error', (error) => {
     if (codeOf(error) === 'EPIPE') process.exit(exitCodes.ok);
     throw error;

@@ -33,7 +33,7 @@ function run(context: TestContext, command: string, args: readonly string[]): Ru
 
 const nodeArgs = (source: string): readonly string[] => ['--input-type=module', '--eval', source];
 
-test('the first signal stops in order, and its echo by npm changes nothing', soon, async (t) => {
+test('the first signal stops in order, and its echo by npm is ignored', soon, async (t) => {
   const stop = `
     const mayEnd = new Promise((resolve) => process.once('SIGUSR2', resolve));
     console.log('stopping');
@@ -49,7 +49,7 @@ test('the first signal stops in order, and its echo by npm changes nothing', soo
   assert.equal(await exited, 0);
 });
 
-test('asking again ends a stop that does not come to its end', soon, async (t) => {
+test('a second signal ends a stop that hangs', soon, async (t) => {
   const stop = 'await new Promise(() => {});';
   const { child, line, exited } = run(t, process.execPath, nodeArgs(program({ stop })));
   await line();
@@ -58,7 +58,7 @@ test('asking again ends a stop that does not come to its end', soon, async (t) =
   assert.equal(await exited, 130);
 });
 
-test('a process that follows its parent stops when that is gone', soon, async (t) => {
+test('a process that follows its parent stops when the parent ends', soon, async (t) => {
   const source = program({ followsParent: true });
   const shell = run(t, 'sh', ['-c', '"$0" "$@"; exit $?', process.execPath, ...nodeArgs(source)]);
   const pid = Number((await shell.line()).slice('pid '.length));

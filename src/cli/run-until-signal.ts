@@ -2,7 +2,7 @@ import type { System } from '../compose.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** A signal that follows this soon is an echo: npm passes Ctrl-C on although the terminal has told us already. */
+/** A second signal within this time is an echo: npm forwards a Ctrl-C that the terminal has already sent us. */
 const echoMs = 500;
 
 const parentCheckMs = 500;
@@ -10,15 +10,15 @@ const lingerMs = 1000;
 
 export type StopOptions = Readonly<{
   /**
-   * Whether the end of the parent process asks for a stop too. npm runs a script in a shell, and a SIGTERM to npm
-   * ends that shell without ever reaching us.
+   * Also stop when the parent process ends. npm runs a script in a shell, and a SIGTERM to npm ends that shell
+   * without reaching us.
    */
   followsParent?: boolean;
 }>;
 
 /**
- * From now on the first Ctrl-C or SIGTERM asks for a stop, and a second one ends the process at once: whoever
- * asks twice means it. What was claimed then keeps its lease until the reaper ends it.
+ * The first Ctrl-C or SIGTERM requests a stop, a second one ends the process immediately. Claimed work then keeps
+ * its lease until the reaper releases it.
  */
 export function listenForStop({ followsParent = false }: StopOptions = {}): AbortSignal {
   const asked = new AbortController();
@@ -36,7 +36,7 @@ export function listenForStop({ followsParent = false }: StopOptions = {}): Abor
   return asked.signal;
 }
 
-/** Whoever loses its parent gets another one. The check by itself keeps no process running. */
+/** A process whose parent ends gets another one. The check does not keep the process running. */
 function onParentEnd(stopAsked: AbortSignal, ask: () => void): void {
   const parent = process.ppid;
   const check = setInterval(() => {
@@ -46,12 +46,12 @@ function onParentEnd(stopAsked: AbortSignal, ask: () => void): void {
 }
 
 export type RunOptions = Readonly<{
-  /** Taken before the start, it also holds a Ctrl-C that comes while the system starts. */
+  /** Created before the start, so that a Ctrl-C during the start counts. */
   stopAsked?: AbortSignal;
   beforeStop?: () => Promise<void>;
 }>;
 
-/** Waits until somebody asks for a stop, then drains and returns. */
+/** Waits for a stop request, then drains and returns. */
 export async function runUntilSignal(system: System, options: RunOptions = {}): Promise<void> {
   const { stopAsked = listenForStop(), beforeStop = async () => {} } = options;
   if (!stopAsked.aborted)
@@ -60,6 +60,6 @@ export async function runUntilSignal(system: System, options: RunOptions = {}): 
     });
   await beforeStop();
   await system.stop();
-  // Whatever still holds the process after this, it is not worth waiting for.
+  // Do not wait for handles that are still open.
   setTimeout(() => process.exit(0), lingerMs).unref();
 }

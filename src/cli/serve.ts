@@ -8,9 +8,7 @@ import { explainingDatabase } from './with-database.ts';
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
   withExamples(
-    withServerOptions(
-      program.command('serve').description('run the server from a configuration: REST API, workers, ingest'),
-    ),
+    withServerOptions(program.command('serve').description('run the server: REST API, workers and ingest')),
     'redrive serve --config config.yaml',
     'DATABASE_URL=postgres://app:secret@db/redrive KAFKA_BROKERS=kafka:9092 redrive serve',
   ).action(async (args: ConfigArgs) => {
@@ -26,7 +24,7 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
         throw new AppError(
           'SYS_HTTP_PORT_TAKEN',
           'internal',
-          `port ${port} of ${host} is taken: choose another one with --port, or end the process that has it`,
+          `port ${port} of ${host} is already in use: choose another one with --port, or stop the process that uses it`,
           { cause: error },
         );
       }

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 
-/** One of the two streams that a command writes to. */
+/** Standard output or standard error. */
 export type Output = Readonly<{
   write(data: string | Uint8Array): unknown;
   isTTY?: boolean;
-  /** Of a terminal only. */
+  /** Only on a terminal. */
   columns?: number;
 }>;
 
-/** What a command has of the process that it runs in; the process itself is one. */
+/** The part of the process that commands use; `process` is one. */
 export type Terminal = Readonly<{
   env: NodeJS.ProcessEnv;
   stdin: Readable & Readonly<{ isTTY?: boolean }>;

@@ -1,15 +1,15 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { AppError } from '../kernel/errors.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { databaseTrouble } from './database-trouble.ts';
 
-/** Opens the configured database for the work and closes it after; embedded or not. */
+/** Opens the configured database for the work and closes it afterwards. Joins a running embedded database. */
 export async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
-  // Loaded by the commands that need it: all parts of the system together take a while, and most commands only
-  // talk to a server.
-  const { loggerFor, openDatabase } = await import('../compose.ts');
+  // Loaded on demand: loading the whole system takes a while, and most commands only call a server.
+  const { loggerFor } = await import('../compose.ts');
+  const { openDatabase } = await import('../compose/open-database.ts');
   return explainingDatabase(config, async () => {
-    const { database, db } = await openDatabase(config, loggerFor(config));
+    const { database, db } = await openDatabase(config, loggerFor(config), { joinsRunning: true });
     try {
       return await work(db);
     } finally {
@@ -19,7 +19,7 @@ export async function withDatabase<T>(config: Config, work: (db: Database) => Pr
   });
 }
 
-/** A database that cannot be reached or entered is said in words, with what to do. */
+/** Explains a failed connection or login, with what to do. */
 export async function explainingDatabase<T>({ database }: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -29,7 +29,7 @@ export async function explainingDatabase<T>({ database }: Config, work: () => Pr
     throw new AppError(
       'SYS_PLATFORM_DATABASE_UNAVAILABLE',
       'unavailable',
-      `the database cannot be used: ${trouble.found}; ${trouble.advice}`,
+      `database unavailable: ${trouble.found}; ${trouble.advice}`,
       { cause: error },
     );
   }

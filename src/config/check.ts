@@ -4,13 +4,13 @@ import { codeOf } from '../kernel/errors.ts';
 import type { Problem } from './config-error.ts';
 import type { AllGiven } from './setting.ts';
 
-/** What the rules that look at several keys at once work with. */
+/** For rules about several keys. */
 export type Check = Readonly<{
   given: AllGiven;
-  /** The first path is the one to blame. Nothing is said about keys that have a problem of their own already. */
+  /** Reports the first path. Ignored if one of the keys already has a problem. */
   report(paths: readonly [string, ...string[]], reason: string): void;
   warn(message: string): void;
-  /** A file that will be needed later is missed now. */
+  /** Reports a missing file at start, not when it is needed. */
   checkFile(path: string, file: string | undefined): void;
 }>;
 

@@ -1,15 +1,15 @@
-/** One thing that is wrong. Neither the reason nor the suggestion ever repeats a value: it may be a secret. */
+/** One problem. Reason and suggestion never repeat a value, because it may be a secret. */
 export type Problem = Readonly<{
-  /** The key by its full path, or the file that cannot be read. */
+  /** Path of the key, or of an unreadable file. */
   path: string;
   reason: string;
-  /** Where the value came from: a file with its line, an environment variable or an option. */
+  /** Source of the value: file and line, environment variable or option. */
   source?: string | undefined;
-  /** The nearest valid key or value; several where they are equally near. */
+  /** The most similar valid keys or values. */
   suggestion?: string | undefined;
 }>;
 
-/** A configuration that cannot be used, with everything that is wrong with it at once. */
+/** An invalid configuration, with all its problems. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[];
 

@@ -1,12 +1,22 @@
-import { cronSchedule } from './cron-format.ts';
-import { destinations } from './destination-formats.ts';
-import { decimal, duration, filePath, flag, listOf, oneOf, secret, text, wholeNumber } from './format.ts';
-import { databaseHost, host, hostAndPort, webUrl } from './host-format.ts';
-import { cronJobs, queues } from './jobs-formats.ts';
-import { notifiers, publicUrl } from './notify-formats.ts';
-import { services } from './services-formats.ts';
+import { cronSchedule } from './formats/cron-format.ts';
+import { destinations } from './formats/destination-formats.ts';
+import {
+  decimal,
+  duration,
+  filePath,
+  flag,
+  listOf,
+  oneOf,
+  secret,
+  text,
+  wholeNumber,
+} from './formats/format.ts';
+import { databaseHost, host, hostAndPort, webUrl } from './formats/host-format.ts';
+import { cronJobs, queues } from './formats/jobs-formats.ts';
+import { notifiers, publicUrl } from './formats/notify-formats.ts';
+import { services } from './formats/services-formats.ts';
 import { optional, withDefault, type Section, type Values } from './setting.ts';
-import { originalTopicRule, topicGlob, topicName } from './topic-format.ts';
+import { originalTopicRule, topicGlob, topicName } from './formats/topic-format.ts';
 
 const MIB = 1024 * 1024;
 
@@ -15,10 +25,10 @@ const name = (): ReturnType<typeof text> =>
 
 const app = {
   name: withDefault(name(), 'redrive'),
-  /** Without a value: the version of this package. */
+  /** Default: the version of this package. */
   version: optional(name()),
   tier: optional(name()),
-  /** Also chooses the second file, so it must be fit for a file name. */
+  /** Part of a file name, because it selects the second file. */
   environment: withDefault(
     text('letters, digits, hyphens or underscores', (value) => /^[\w-]{1,63}$/.test(value)),
     'dev',
@@ -29,13 +39,15 @@ const server = {
   host: withDefault(host(), '127.0.0.1'),
   port: withDefault(wholeNumber(0, 65_535), 8080),
   allow_unauthenticated: withDefault(flag(), false),
+  /** Additional host names of this server. Requests with other names are rejected. */
+  allowed_hosts: withDefault(listOf(host()), []),
   body_limit_bytes: withDefault(wholeNumber(1024, 256 * MIB), MIB),
-  /** Where people reach this server, for links in what is sent to them. */
+  /** For links in notifications. */
   public_url: optional(publicUrl()),
 } satisfies Section;
 
 const database = {
-  /** Names the whole connection at once; the keys below may replace its parts. */
+  /** The whole connection; the keys below override its parts. */
   url: optional(secret()),
   host: optional(databaseHost()),
   port: withDefault(wholeNumber(1, 65_535), 5432),
@@ -55,7 +67,7 @@ const database = {
 } satisfies Section;
 
 const kafka = {
-  /** Without a value: whether there are brokers or the local one. */
+  /** Default: true if there are brokers or the local one. */
   enabled: optional(flag()),
   local: withDefault(flag(), false),
   brokers: withDefault(listOf(hostAndPort()), []),
@@ -81,8 +93,12 @@ const dlq = {
   max_retries: withDefault(wholeNumber(1, 1000), 3),
   retry_lease: withDefault(duration('1s', '1h'), '30s'),
   republish_key: withDefault(oneOf('original', 'uuid'), 'original'),
+  republish_compression: withDefault(oneOf('source', 'none', 'gzip', 'snappy', 'lz4', 'zstd'), 'source'),
+  /** Default: all topics but dead-letter topics and internal ones. */
+  allowed_targets: optional(listOf(topicGlob(), { min: 1 })),
   original_topic_rules: withDefault(listOf(originalTopicRule()), []),
   partition_lease: withDefault(duration('3s', '10m'), '15s'),
+  open_transaction_alert: withDefault(duration('1s', '30d'), '5m'),
   archive: {
     enabled: withDefault(flag(), true),
     retention_days: withDefault(wholeNumber(1, 36_500), 30),
@@ -120,17 +136,19 @@ const jobs = {
   cron: withDefault(cronJobs(), {}),
 } satisfies Section;
 
-/** Who is told when something needs a person. */
+/** Who is notified when something needs attention. */
 const notify = withDefault(notifiers(), []);
 
 const saga = {
   workflow_dir: withDefault(filePath(), 'workflows'),
-  /** Calls under way at once in one process. */
+  /** Maximum of concurrent calls in one process. */
   max_concurrent: withDefault(wholeNumber(1, 100_000), 100),
   lease_secs: withDefault(wholeNumber(3, 3600), 15),
   events_topic: withDefault(topicName(), 'redrive.saga.state_changed.v1'),
   retention: withDefault(duration('1h', '36500d'), '30d'),
   archive_retention: withDefault(duration('1h', '36500d'), '400d'),
+  /** Sagas that are stuck because of an outage continue when the service is back. */
+  auto_resume: withDefault(flag(), true),
 } satisfies Section;
 
 const telemetry = {
@@ -145,8 +163,8 @@ const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, si
 ]);
 
 /**
- * Every key that there is. A new section is one more constant here: files, environment variables, defaults,
- * types and suggestions follow from it.
+ * All keys. A new section is one more constant here; files, environment variables, defaults, types and suggestions follow
+ * from it.
  */
 export const schema = {
   app,

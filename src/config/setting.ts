@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 
 import type { Problem } from './config-error.ts';
-import { isMap, type Format, type Unit } from './format.ts';
+import { isMap, type Format, type Unit } from './formats/format.ts';
 import { isBelow, keysBetween, parentPath } from './key-path.ts';
 
-/** A key: how its value is written, and what holds when nobody writes it. */
+/** A key: its format and its default. */
 export type Setting<T, U extends Unit = Unit> = Format<T, U> &
   Readonly<{
     fallback: T;
-    /** The default as one would write it; null where the default is that there is no value. */
+    /** The default as written in a file; null if there is no default value. */
     written: unknown;
   }>;
 
@@ -31,11 +31,11 @@ type Camel<K extends string> = K extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : K;
 
-/** The key that the code uses: in camel case, with the unit behind it. */
+/** The key in the code: camelCase, with its unit as suffix. */
 export type OutputKey<K extends string, Node> =
   Node extends Format<unknown, infer U> ? `${Camel<K>}${U}` : Camel<K>;
 
-/** The values of a section, under the keys that the code uses: `conn_max_lifetime` is `connMaxLifetimeMs`. */
+/** The values of a section by the keys of the code: `conn_max_lifetime` is `connMaxLifetimeMs`. */
 export type Values<S extends Section> = {
   readonly [K in keyof S & string as OutputKey<K, S[K]>]: S[K] extends Setting<infer T>
     ? T
@@ -53,19 +53,19 @@ export function settingsOf(section: Section, parent = ''): ReadonlyMap<string, S
   );
 }
 
-/** A value that somebody wrote, as YAML would give it. */
+/** A given value, as parsed from YAML. */
 export type Given = Readonly<{
   value: unknown;
   source: string;
-  /** The layer that it came with: of two values of one thing, the one of the higher layer holds. */
+  /** Its layer; higher layers override lower ones. */
   rank: number;
-  /** The secret file that it came from, to be read again when it changes. */
+  /** Its secret file, to be read again when it changes. */
   file?: string | undefined;
 }>;
 
 export type AllGiven = ReadonlyMap<string, Given>;
 
-/** What was given, parsed, and the defaults for the rest. A value with a problem has its default meanwhile. */
+/** The parsed values, and defaults for the rest and for invalid values. */
 export function readValues<S extends Section>(section: S, given: AllGiven, problems: Problem[]): Values<S> {
   const read = (node: Section, parent: string): Record<string, unknown> =>
     Object.fromEntries(
@@ -89,14 +89,14 @@ function readSetting(setting: Setting<unknown>, path: string, given: AllGiven, p
   return parsed.rest ?? setting.fallback;
 }
 
-/** A map that was merged key by key, put together again. */
+/** Rebuilds a map that was merged key by key. */
 function treeAt(path: string, given: AllGiven): unknown {
   const root = given.get(path)?.value;
   if (!isMap(root)) return root;
   const trees = new Map([[path, treeOf(root)]]);
   const put = (below: string, value: unknown): void => {
     const parent = parentPath(below);
-    // A variable may set a key in a map that no file has.
+    // A variable may set a key of a map that is in no file.
     if (!trees.has(parent)) put(parent, {});
     const tree = isMap(value) ? treeOf(value) : undefined;
     if (tree) trees.set(below, tree);
@@ -107,7 +107,7 @@ function treeAt(path: string, given: AllGiven): unknown {
   return trees.get(path);
 }
 
-/** Without a prototype no key is special, `__proto__` included. */
+/** Without a prototype, so that `__proto__` is an ordinary key. */
 const treeOf = (map: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.assign(Object.create(null) as Record<string, unknown>, map);
 

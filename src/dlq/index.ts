@@ -1,49 +1,60 @@
 import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
-import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
-import { createRunningWork } from '../kernel/running-work.ts';
-import { createSoloGate } from '../kernel/solo-gate.ts';
+import { createReaper } from '../platform/work/reaper.ts';
+import { createRunningWork, type RunningWork } from '../platform/work/running-work.ts';
+import { createSoloGate } from '../platform/work/solo-gate.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Broker } from '../platform/broker/port.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
+import { stringifyWithRaw } from '../platform/http/raw-json.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
-import { createNamedLease } from '../platform/postgres/named-lease.ts';
-import type { Replica } from '../platform/postgres/replicas.ts';
+import { createGauges } from '../platform/work/gauges.ts';
+import type { Replica } from '../platform/work/replicas.ts';
 import { sql } from '../platform/postgres/sql.ts';
-import type { Wake } from '../platform/postgres/wake.ts';
-import type { Worker } from '../platform/postgres/work.ts';
+import type { Wake } from '../platform/work/wake.ts';
+import { messages } from './messages-table.ts';
+import { hasRow, type Worker } from '../platform/work/work.ts';
+import { createBoundedLabels } from '../platform/telemetry/bounded-labels.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { withSpan } from '../platform/telemetry/tracing.ts';
-import { createDecoder } from './adapter/decode-dead-letter.ts';
-import { stripFailureHeaders } from './adapter/decoding/strip-failure-headers.ts';
-import { addDlqRoutes, type RouteDeps } from './adapter/http-routes.ts';
+import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
+import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
+import { findHead, getMessage } from './browse/find-message.ts';
+import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
+import { addDecideRoutes } from './decide/routes.ts';
+import type { Publish } from './redrive/publish-claimed.ts';
+import type { RetryAllDeps } from './redrive/retry-all.ts';
+import { addRedriveRoutes } from './redrive/routes.ts';
+import { reapAttempts } from './redrive/settle-messages.ts';
 import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
+import type { Compression } from '../kernel/broker-record.ts';
+import { createTargetRule } from './domain/target-rule.ts';
 import { compileTopicGlobs } from './domain/topic-glob.ts';
-import { createGlobalFigures } from './infra/global-figures.ts';
-import { createPostgresActionStore } from './infra/postgres-action-store.ts';
-import { createPostgresArchiveStore } from './infra/postgres-archive-store.ts';
-import { createPostgresIngestStore } from './infra/postgres-ingest-store.ts';
-import { createPostgresMessageReader } from './infra/postgres-message-reader.ts';
-import { createPostgresPartitionStore, partitionsChannel } from './infra/postgres-partition-store.ts';
-import { createPostgresRetryStore } from './infra/postgres-retry-store.ts';
-import { archiveOnSchedule } from './infra/scheduled-archive.ts';
-import { createPartitionReader } from './usecase/partition-reader.ts';
-import type { PartitionStore } from './usecase/ports.ts';
+import { messageGauges } from './upkeep/gauges.ts';
+import { ingestCheck } from './ingest/ingest-check.ts';
+import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
+import { recountMessages } from './upkeep/topic-counts.ts';
+import { partitionsChannel } from './sources.ts';
+import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
 
-/** For whoever works on the slice's topics or tables without running it. */
-export { compileTopicGlobs, createPostgresArchiveStore };
+/** For commands that work on the slice's topics or tables without running it. */
+export { archiveMessages, compileTopicGlobs, purgeArchive, recountMessages };
 
 export type DlqOptions = Readonly<{
   maxRetries: number;
   retryLeaseMs: number;
   republishKey: 'original' | 'uuid';
+  republishCompression: Compression | 'source';
   originalTopicRules: readonly OriginalTopicRule[];
+  /** Patterns of the topics that messages may be published to; undefined: all but dead-letter topics. */
+  allowedTargets?: readonly string[] | undefined;
   partitionLeaseMs: number;
+  openTransactionAlertMs: number;
   archive: Readonly<{ enabled: boolean; retentionDays: number; purgeDays: number; schedule: string }>;
   topicPatterns: readonly string[];
   consumerGroup: string;
@@ -55,7 +66,7 @@ export type DlqOptions = Readonly<{
 export type DlqDeps = Readonly<{
   db: Database;
   worker: Worker;
-  /** Null where there is no Kafka: the API works in full, and a retry says that it sent nothing. */
+  /** Null without Kafka: the API works, and a retry reports that it sent nothing. */
   broker: Broker | null;
   wake: Wake;
   replica: Replica;
@@ -66,28 +77,28 @@ export type DlqDeps = Readonly<{
 }>;
 
 export type Dlq = Readonly<{
-  /** Retries that run longer than the server listens end early when `stopping` aborts. */
+  /** Bulk retries end early when `stopping` aborts. */
   addRoutes(app: HttpApp, stopping: AbortSignal): void;
-  /** Waits at its stop for retries that are under way: their clients may be gone, their leases are not. */
+  /** Its stop waits for running retries, even if their clients have disconnected. */
   retries: Service;
-  /** Ends the attempts of lost workers; in every process that retries. */
+  /** Ends attempts whose lease expired; runs in every process that retries. */
   reaper: Service;
   /** Reads dead-letter topics; null without a broker. */
   reader: Service | null;
-  /** What one replica does for all: figures and archiving. */
+  /** What one replica at a time does for all: gauges and the archive. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
 
 const tracer = trace.getTracer('redrive');
 const reapEveryMs = 2000;
-/** How many messages a retry-all claims at once; a process that dies leaves at most these in doubt. */
+/** How many messages a bulk retry claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;
 
-/** A database of the system that came before ours has the first migrations, but no history of them. */
+/** A database of the predecessor has the first migrations, but no history of them. */
 export const dlqMigrations: MigrationSource = {
   slice: 'dlq',
-  directory: new URL('infra/migrations/', import.meta.url),
+  directory: new URL('migrations/', import.meta.url),
   async baseline(tx) {
     const rows = await tx.query<{ messages: boolean; archive: boolean }>(sql`
       SELECT to_regclass('dlq.dlq_messages') IS NOT NULL AS messages,
@@ -98,162 +109,155 @@ export const dlqMigrations: MigrationSource = {
 };
 
 export function createDlq(deps: DlqDeps): Dlq {
-  const { db, worker, broker, metrics, options } = deps;
+  const { db, broker, options } = deps;
   const log = deps.logger.child({ slice: 'dlq' });
+  const isDeadLetterTopic = compileTopicGlobs(options.topicPatterns);
+  const running = createRunningWork('dlq retries');
+  const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running });
+  const reader = broker === null ? null : createReader({ ...deps, broker }, log, isDeadLetterTopic);
+
+  return {
+    addRoutes(app, stopping) {
+      // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
+      app.setReplySerializer((payload) => stringifyWithRaw(payload));
+      addBrowseRoutes(app, { db, broker });
+      addRedriveRoutes(app, { ...retryDeps, stopping });
+      addDecideRoutes(app, {
+        db,
+        broker,
+        isDeadLetterTopic,
+        findHead: (id) => findHead(db, id),
+        getMessage: (id) => getMessage(db, id),
+        reserveMessage: (request, id) => reserveMessage(db, request, id),
+        reap: (id) => reapAttempts(db, id),
+      });
+    },
+    reader,
+    reaper: createReaper({
+      name: 'dlq reaper',
+      clock: deps.clock,
+      everyMs: reapEveryMs,
+      shortestLeaseMs: options.retryLeaseMs,
+      hasLeased: () => hasRow(db, messages, sql`t.status = 'RETRYING'`),
+      reap: () => reapAttempts(db),
+      onReaped: (count) => log.warn({ count }, 'released messages of lost workers'),
+      onError: (error) => log.warn({ err: error }, 'reaper failed'),
+    }),
+    retries: running.service,
+    maintenance: createMaintenance(deps, log),
+    checks:
+      broker === null
+        ? []
+        : [
+            brokerCheck(broker),
+            ingestCheck({
+              db,
+              openTransactionAlertMs: options.openTransactionAlertMs,
+              discoveryTrouble: () => reader?.discoveryTrouble() ?? { failure: null, denied: [] },
+            }),
+          ],
+  };
+}
+
+function createRetryDeps(
+  deps: DlqDeps,
+  log: Logger,
+  {
+    isDeadLetterTopic,
+    running,
+  }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean; running: RunningWork }>,
+): Omit<RetryAllDeps, 'stopping'> {
+  const { db, worker, broker, metrics, options } = deps;
   const retries = metrics.counter({
     name: 'dlq_retries_total',
     help: 'Attempts at messages, by how they ended.',
     labelNames: ['outcome'],
   });
-  const archived = metrics.counter({ name: 'dlq_archived_total', help: 'Messages moved to the archive.' });
-
-  const isDeadLetterTopic = compileTopicGlobs(options.topicPatterns);
-  const partitions = createPostgresPartitionStore(db, worker);
-  const archive = createPostgresArchiveStore(db);
-  const reader = createPostgresMessageReader(db);
-  const store = createPostgresRetryStore(worker, {
-    leaseMs: options.retryLeaseMs,
-    onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
-  });
-
-  const running = createRunningWork('dlq retries');
   const gate = createSoloGate();
-  const routeDeps: Omit<RouteDeps, 'stopping'> = {
-    reader,
-    store,
-    partitions,
-    actions: createPostgresActionStore(db),
-    source: broker,
-    publish: broker === null ? null : createPublisher(broker, metrics, options.publishTimeoutMs),
-    clock: deps.clock,
-    // Every attempt runs inside the gate, so whoever watches the gate knows what is under way.
-    gate: {
-      together: (work) => running.watch(gate.together(work)),
-      alone: (work) => running.watch(gate.alone(work)),
-      isWanted: gate.isWanted,
-    },
+  return {
+    worker,
+    leaseMs: options.retryLeaseMs,
+    batchSize: retryBatchSize,
+    publish: broker === null ? null : createPublish(broker, metrics, options.publishTimeoutMs),
+    unwritable: broker === null ? null : (topics, signal) => broker.unwritable(topics, signal),
     publishTimeoutMs: options.publishTimeoutMs,
     republishKey: options.republishKey,
+    republishCompression: options.republishCompression,
+    findHead: (id) => findHead(db, id),
+    // Every attempt runs inside the gate, so a stop that waits for the gate's work waits for every attempt.
+    gate: {
+      together: (work) => running.track(gate.together(work)),
+      alone: (work) => running.track(gate.alone(work)),
+      isWanted: gate.isWanted,
+    },
     stripFailureHeaders: (headers, dialect) => stripFailureHeaders(headers, dialect ?? 'none'),
     isDeadLetterTopic,
+    isAllowedTarget: createTargetRule({ patterns: options.allowedTargets, isDeadLetterTopic }),
     routesOf(deadLetterTopic) {
       const question = { deadLetterTopic, rules: options.originalTopicRules, isDeadLetterTopic };
       return { unroutable: routeByRules(question), misnamed: routeByRulesOrName(question) };
     },
     onAttempt: (outcome) => retries.inc({ outcome }),
-    batchSize: retryBatchSize,
-  };
-
-  const partitionReader =
-    broker === null ? null : createReader({ ...deps, broker }, log, { isDeadLetterTopic, partitions });
-  const figures = createGlobalFigures(metrics, { reader, partitions, archive });
-  const onLeaseError = (error: unknown): void => log.warn({ err: error }, 'maintenance failed');
-
-  const reaper = createLoop({
-    name: 'dlq reaper',
-    everyMs: reapEveryMs,
-    async run() {
-      const reaped = await store.reap();
-      if (reaped > 0) log.warn({ count: reaped }, 'attempts of lost workers were ended');
-    },
-    onError: (error) => log.warn({ err: error }, 'the reaper failed'),
-  });
-
-  return {
-    addRoutes: (app, stopping) => addDlqRoutes(app, { ...routeDeps, stopping }),
-    reader: partitionReader,
-    reaper,
-    retries: running.service,
-    maintenance: [
-      createNamedLease(worker, {
-        name: 'dlq.figures',
-        leaseMs: 15_000,
-        work: (held) => figures.export(held),
-        onError: onLeaseError,
-      }),
-      ...(options.archive.enabled
-        ? [
-            createNamedLease(worker, {
-              name: 'dlq.archive',
-              leaseMs: 30_000,
-              work: (held) =>
-                archiveOnSchedule(
-                  {
-                    ...options.archive,
-                    store: archive,
-                    onArchived(count, purged) {
-                      archived.inc(count);
-                      log.info({ archived: count, purged }, 'old messages were archived');
-                    },
-                  },
-                  held,
-                ),
-              onError: onLeaseError,
-            }),
-          ]
-        : []),
-    ],
-    checks: broker === null ? [] : [brokerCheck(broker)],
+    onRetriedAll: (topic, result) => log.info({ topic, ...result }, 'retried topic'),
+    onSettleRetry: (error) => log.warn({ err: error }, 'retrying settle'),
   };
 }
 
-function createPublisher(
-  broker: Broker,
-  metrics: Metrics,
-  timeoutMs: number,
-): NonNullable<RouteDeps['publish']> {
+function createPublish(broker: Broker, metrics: Metrics, timeoutMs: number): Publish {
   return async (records) => {
     const results = await withSpan(tracer, 'publish', { slice: 'dlq', items: records.length }, () =>
       broker.publish(records, { timeoutMs }),
     );
     records.forEach(({ topic }, i) => {
-      if (results[i]?.result === 'acked') metrics.kafkaMessagesProduced.inc({ topic });
+      if (results[i]?.result === 'acked') metrics.kafkaProduced(topic);
     });
     return results;
   };
 }
 
+function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logger): readonly Service[] {
+  const archived = metrics.counter({ name: 'dlq_archived_total', help: 'Messages moved to the archive.' });
+  const gauges = createGauges(worker, { name: 'dlq.gauges', ...messageGauges(metrics, db), log });
+  if (!options.archive.enabled) return [gauges];
+  const onArchived = (count: number): void => archived.inc(count);
+  return [gauges, createMessageArchive(worker, { db, log, onArchived }, options.archive)];
+}
+
 function createReader(
   deps: DlqDeps & Readonly<{ broker: Broker }>,
   log: Logger,
-  {
-    isDeadLetterTopic,
-    partitions,
-  }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean; partitions: PartitionStore }>,
-): Service {
-  const { db, worker, metrics, options } = deps;
+  isDeadLetterTopic: (topic: string) => boolean,
+): PartitionReader {
+  const { db, worker, broker, metrics, options } = deps;
   const ingested = metrics.counter({
     name: 'dlq_ingested_total',
     help: 'Dead letters stored.',
     labelNames: ['topic'],
   });
+  const labels = createBoundedLabels();
   return createPartitionReader({
-    source: deps.broker,
-    partitions,
-    ingest: createPostgresIngestStore(db, worker, {
-      maxRetries: options.maxRetries,
-      makeId: createUuidMaker(deps.clock),
-      onStored: (topic, ids) => log.debug({ topic, message_ids: ids }, 'messages stored'),
-    }),
+    db,
+    worker,
+    broker,
     decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
     maxRetries: options.maxRetries,
-    clock: deps.clock,
+    makeId: createUuidMaker(deps.clock),
     isDeadLetterTopic,
+    namedTopics: options.topicPatterns.filter((pattern) => !/[*?]/.test(pattern)),
     group: options.consumerGroup,
     leaseMs: options.partitionLeaseMs,
     discoveryIntervalMs: options.discoveryIntervalMs,
     maxBytesInFlight: options.maxBytesInFlight,
     setCluster: (clusterId) => deps.replica.setKafkaCluster(clusterId),
     waitForChange: (ms, signal) => deps.wake.wait(partitionsChannel, ms, signal),
+    onInserted: (topic, ids) => log.debug({ topic, message_ids: ids }, 'stored messages'),
     onIngested(topic, records, bytes) {
-      ingested.inc({ topic }, records);
-      metrics.kafkaMessagesConsumed.inc({ topic }, records);
-      log.info({ topic, records, bytes }, 'dead letters stored');
+      ingested.inc({ topic: labels.labelOf(topic) }, records);
+      metrics.kafkaConsumed(topic, records);
+      log.info({ topic, records, bytes }, 'stored dead letters');
     },
-    onStale() {
-      worker.onStale('dlq', 1);
-    },
-    onTrouble: (where, message) => {
+    onStale: () => worker.onStale('dlq', 1),
+    onTrouble(where, message) {
       const { topic, partition } = typeof where === 'string' ? { topic: where, partition: undefined } : where;
       log.warn({ topic, partition }, message);
     },
@@ -261,7 +265,7 @@ function createReader(
   });
 }
 
-/** A broker that is away degrades: what is stored can still be seen, and retries say what is wrong. */
+/** Without a broker the service is degraded: stored messages can be read, and retries fail. */
 function brokerCheck(broker: Broker): HealthCheck {
   return {
     name: 'kafka',

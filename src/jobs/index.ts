@@ -1,41 +1,50 @@
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
-import { createSoloGate } from '../kernel/solo-gate.ts';
+import { createGauges } from '../platform/work/gauges.ts';
+import { createSoloGate } from '../platform/work/solo-gate.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
-import { sql } from '../platform/postgres/sql.ts';
-import type { Wake } from '../platform/postgres/wake.ts';
-import type { Worker } from '../platform/postgres/work.ts';
+import { createWaits } from '../platform/work/wait-for-due.ts';
+import type { Wake } from '../platform/work/wake.ts';
+import type { Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { addJobsRoutes, type JobsRouteDeps } from './adapter/http-routes.ts';
-import type { CronJob } from './domain/cron-ticks.ts';
+import { addJobRoutes } from './browse/job-routes.ts';
+import { listQueues } from './browse/list-queues.ts';
+import { addQueueRoutes } from './browse/queue-routes.ts';
+import { nextDueInMs } from './claim-jobs.ts';
+import { jobsChannel } from './channels.ts';
+import { addActionRoutes } from './decide/action-routes.ts';
+import type { CronJob } from './domain/cron-schedule.ts';
 import type { QueueSettings } from './domain/queue-settings.ts';
-import { createActing } from './infra/acting.ts';
-import { createJobMetrics } from './infra/job-metrics.ts';
-import { createMaintenance } from './infra/maintenance-services.ts';
-import { createPostgresJobReader } from './infra/postgres-job-reader.ts';
-import { createPostgresJobStore } from './infra/postgres-job-store.ts';
-import { createPostgresQueueBook, writeConfiguredQueues } from './infra/postgres-queue-book.ts';
-import { createPostgresQueueStore } from './infra/postgres-queue-store.ts';
-import { createPushers } from './infra/push-services.ts';
-import { createQueueLabels } from './infra/queue-labels.ts';
-import type { JobStore } from './usecase/ports.ts';
-import { createReaper } from './usecase/reap-lost.ts';
+import { addEnqueueRoute } from './enqueue/enqueue-route.ts';
+import { createJobMetrics, type JobMetrics } from './job-metrics.ts';
+import type { WorkDeps } from './jobs-table.ts';
+import { createPuller } from './pull/pull-jobs.ts';
+import { createWaitForJobs } from './pull/wait-for-jobs.ts';
+import { addWorkerRoutes } from './pull/worker-routes.ts';
+import { createPushers, type PushDeps } from './push/push-services.ts';
+import { createQueues, writeConfiguredQueues, type Queues } from './queues.ts';
+import { createJobsReaper } from './run/reap-jobs.ts';
+import { QueueWorker } from './run/worker.ts';
+import { createCronService } from './schedule/cron-service.ts';
+import { tickRetention } from './schedule/cron-ticks.ts';
+import { jobGauges } from './upkeep/gauges.ts';
+import { createJobRetention } from './upkeep/retention.ts';
 
 export type { CronJob };
 
 export type ConfiguredQueue = QueueSettings &
   Readonly<{
     name: string;
-    /** In one process. */
+    /** Handlers at once in one process. */
     concurrency: number;
     retentionMs: number;
     deadRetentionMs: number;
-    /** Where the server pushes its jobs to; null where workers fetch them. */
+    /** Where the server pushes its jobs to; null if workers claim them. */
     target: PushTarget | null;
   }>;
 
@@ -62,87 +71,133 @@ export type JobsDeps = Readonly<{
 
 export type Jobs = Readonly<{
   addRoutes(app: HttpApp): void;
-  /** Knows what holds for each queue; first of all, in every process. */
-  book: Service;
-  /** Ends the attempts of lost workers; in every process that works on jobs or shows them. */
+  /** Keeps this process's copy of the queue settings; started first, in every process. */
+  queues: Service;
+  /** Releases jobs of lost workers; in every process that runs jobs or serves them over HTTP. */
   reaper: Service;
-  /** Pushes jobs to the targets of their queues. */
+  /** Push jobs to the targets of their queues. */
   pushers: readonly Service[];
-  /** Schedules, retention, figures. */
+  /** Schedules, retention, gauges. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
 
 export const jobsMigrations: MigrationSource = {
   slice: 'jobs',
-  directory: new URL('infra/migrations/', import.meta.url),
+  directory: new URL('migrations/', import.meta.url),
 };
 
-const reapEveryMs = 1000;
 const refreshEveryMs = 2000;
+const pushLeaseMs = 30_000;
+/** Pull workers may ask for shorter leases; if one of them expires, it is released a few seconds late. */
+const usualLeaseMs = 10_000;
+/** A rate limit makes room in the next window, and no notification announces that. */
+const pollLimitedMs = 200;
 
 export function createJobs(deps: JobsDeps): Jobs {
   const { db, worker, options } = deps;
   const log = deps.logger.child({ slice: 'jobs' });
-  const counts = createJobMetrics(deps.metrics, log, {
-    labels: createQueueLabels(options.queues.map(({ name }) => name)),
-    clock: deps.clock,
-  });
-  const book = createPostgresQueueBook(db);
-  const jobStoreFor = (on: Database, as: Worker): JobStore =>
-    createPostgresJobStore(on, as, {
-      book,
-      onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
-      onReaped: (job) => counts.lost(job),
-    });
-  const store = jobStoreFor(db, worker);
-  const refreshing = createLoop({
-    name: 'jobs book',
-    everyMs: refreshEveryMs,
-    run: () => book.refresh(),
-    onError: (error) => log.warn({ err: error }, 'what holds for the queues could not be read'),
-  });
-
-  const reap = createReaper({ store, clock: deps.clock, ask: () => db.query(sql`SELECT 1`) });
-
-  const pushed = options.queues.filter(({ target }) => target !== null);
-  const routeDeps: JobsRouteDeps = {
-    store,
-    reader: createPostgresJobReader(db),
-    queueStore: createPostgresQueueStore(db),
-    settingsOf: (queue) => book.settingsOf(queue),
-    pushed: new Set(pushed.map(({ name }) => name)),
-    onEnqueued: (queue) => counts.enqueued(queue),
-    onPause: ({ isPaused, ...asked }) => log.info(asked, isPaused ? 'a queue was paused' : 'a queue goes on'),
-    ...createActing({ ...deps, log, counts, book, jobStoreFor }),
+  const queueNames = options.queues.map(({ name }) => name);
+  const counts = createJobMetrics(deps.metrics, log, queueNames);
+  const queues = createQueues(db);
+  const work: WorkDeps & Readonly<{ queues: Queues }> = {
+    db,
+    worker,
+    queues,
+    onSettleRetry: (error) => log.warn({ err: error }, 'retrying settle'),
   };
-
   const pushers = createPushers(
-    { db, store, book, wake: deps.wake, clock: deps.clock, log, solo: createSoloGate(), counts },
+    { ...work, ...deps, log, createWorker: createPushWorker({ ...deps, log, counts, work }) },
     options.queues,
   );
-
   return {
-    addRoutes: (app) => addJobsRoutes(app, routeDeps),
-    book: {
-      ...refreshing,
-      async start() {
-        await writeConfiguredQueues(db, options.queues);
-        await book.refresh();
-        await refreshing.start();
+    addRoutes: (app) => addRoutes(app, { ...deps, log, counts, work }),
+    queues: createQueueRefresh(queues, { db, log, options }),
+    reaper: createJobsReaper(
+      { ...work, onReaped: (job) => counts.reaped(job) },
+      {
+        shortestLeaseMs: usualLeaseMs,
+        onReaped: (count) => log.warn({ count }, 'released jobs of lost workers'),
+        onError: (error) => log.warn({ err: error }, 'reaper failed'),
       },
-    },
-    reaper: createLoop({
-      name: 'jobs reaper',
-      everyMs: reapEveryMs,
-      async run() {
-        const reaped = await reap();
-        if (reaped > 0) log.warn({ count: reaped }, 'attempts of lost workers were ended');
-      },
-      onError: (error) => log.warn({ err: error }, 'the reaper failed'),
-    }),
+    ),
     pushers: pushers.services,
-    maintenance: createMaintenance({ db, worker, metrics: deps.metrics, log, counts, options }),
+    maintenance: createMaintenance(deps, log, counts),
     checks: pushers.checks,
   };
+}
+
+type Parts = JobsDeps &
+  Readonly<{ log: Logger; counts: JobMetrics; work: WorkDeps & Readonly<{ queues: Queues }> }>;
+
+function addRoutes(app: HttpApp, { db, clock, wake, log, counts, work, options }: Parts): void {
+  const { settingsOf } = work.queues;
+  const pushed = new Set(options.queues.filter(({ target }) => target !== null).map(({ name }) => name));
+  const listing = { db, settingsOf, pushed };
+  const queueNames = async (): Promise<readonly string[]> =>
+    (await listQueues(listing)).map(({ name }) => name);
+  addEnqueueRoute(app, { db, counts });
+  addJobRoutes(app, { db });
+  addQueueRoutes(app, listing);
+  const puller = createPuller({ ...work, counts, waitForWork: createWaitForJobs(wake) });
+  addWorkerRoutes(app, { ...work, counts, puller });
+  addActionRoutes(app, { db, log, clock, queueNames });
+}
+
+function createQueueRefresh(
+  queues: Queues,
+  { db, log, options }: Pick<Parts, 'db' | 'log' | 'options'>,
+): Service {
+  const refreshing = createLoop({
+    name: 'jobs queues',
+    everyMs: refreshEveryMs,
+    run: () => queues.refresh(),
+    onError: (error) => log.warn({ err: error }, 'failed to load queue settings'),
+  });
+  return {
+    ...refreshing,
+    async start() {
+      await writeConfiguredQueues(db, options.queues);
+      await queues.refresh();
+      await refreshing.start();
+    },
+  };
+}
+
+function createPushWorker({ wake, log, counts, work }: Parts): PushDeps['createWorker'] {
+  const solo = createSoloGate();
+  return ({ claim, readPayload, ...options }) => {
+    const { queue } = options;
+    const pollMs = (ms: number): number => (work.queues.isLimited(queue) ? Math.min(ms, pollLimitedMs) : ms);
+    const waits = createWaits(wake, jobsChannel(queue), () => nextDueInMs(work.db, queue));
+    return new QueueWorker(
+      {
+        ...work,
+        solo,
+        claim,
+        readPayload,
+        waitForWork: (_queue, ms, signal) => waits.waitForWork(pollMs(ms), signal),
+        waitForDue: (_queue, ms, signal) => waits.waitForDue(pollMs(ms), signal),
+        onSettled: (settlement, status) => counts.settled(queue, settlement, status),
+        onError: (what, error) => log.warn({ err: error, queue }, `${what} of pushed jobs failed`),
+      },
+      // Nothing is claimed ahead: another process could push a job that waits here.
+      { ...options, maxPrefetch: 0, leaseMs: pushLeaseMs },
+    );
+  };
+}
+
+/** Schedules, which every process runs; gauges and retention, which one process runs for all. */
+function createMaintenance(
+  { db, worker, metrics, options }: JobsDeps,
+  log: Logger,
+  counts: JobMetrics,
+): readonly Service[] {
+  const cron = createCronService({ db, log, counts }, options.cron);
+  const gauges = jobGauges(metrics, { db, queues: options.queues.map(({ name }) => name) });
+  return [
+    ...(options.cron.length === 0 ? [] : [cron]),
+    createGauges(worker, { name: 'jobs.gauges', ...gauges, log }),
+    createJobRetention(worker, log, options, [tickRetention(db, options.cron)]),
+  ];
 }

@@ -32,6 +32,12 @@ test('Retry-After is read as seconds and as an HTTP date', () => {
   assert.equal(retryAfterMs('999999999', now, 3_600_000), 3_600_000);
 });
 
+test('a Retry-After of any number of digits is capped', () => {
+  for (const digits of [10, 11, 20, 309, 5000])
+    assert.equal(retryAfterMs('9'.repeat(digits), now, 3_600_000), 3_600_000, `${digits} digits`);
+  assert.equal(retryAfterMs(`${'0'.repeat(20)}7`, now, 3_600_000), 7000);
+});
+
 test('what is no Retry-After is undefined and never throws', () => {
   for (const text of [undefined, '', 'soon', '-5', '1.5', '2026-02-20', 'Friday!']) {
     assert.equal(retryAfterMs(text, now, 1000), undefined, String(text));

@@ -20,7 +20,7 @@ export function backoffMs(backoff: Backoff, failures: number, random: () => numb
 export function retryAfterMs(header: string | undefined, now: Date, maxMs: number): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
-  if (/^\d{1,10}$/.test(text)) return Math.min(Number(text) * 1000, maxMs);
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxMs);
   // An HTTP date begins with the day's name; Date.parse alone would take far more than that.
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return undefined;
   const at = Date.parse(text);

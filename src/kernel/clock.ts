@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Time as the code sees it; tests pass their own. Lease times in the database never come from here. */
+/** The clock of this process; tests pass their own. Lease times in the database never come from it. */
 export type Clock = Readonly<{
   now(): Date;
-  /** Never goes back and never jumps: for measuring what is left of a lease or a deadline. */
+  /** Never goes back and never jumps: for the remaining time of a lease or a deadline. */
   monotonicMs(): number;
 }>;
 
@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** Waits, but not beyond the signal: an abort ends the wait early and is not an error. */
+/** Waits; an abort ends the wait early and is not an error. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     await wait(ms, undefined, signal ? { signal, ref: true } : { ref: true });
@@ -21,7 +21,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
-/** Resolves when the signal aborts; at once if it has. */
+/** Resolves when the signal aborts, at once if it is aborted. */
 export async function onceAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

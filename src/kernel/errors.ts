@@ -1,3 +1,5 @@
+import { attempt, thrownMessage } from './thrown.ts';
+
 /**
  * An error that a caller can only give up on. What leaves the caller a next step is returned as a value
  * instead (see outcome.ts). The kind decides the HTTP status, in one place; the code is what programs check.
@@ -37,15 +39,13 @@ export class AppError extends Error {
   }
 }
 
-/** The error's own words, whatever was thrown. */
+/** The error's own words, whatever was thrown; never throws itself. */
 export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '')
-    return error.errors.map(messageOf).join('; ') || 'several errors';
-  return error instanceof Error ? error.message || error.name : String(error);
+  return thrownMessage(error);
 }
 
 /** The `code` that Node, drivers and AppError put on an error, if there is one. */
 export function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null | undefined)?.code;
+  const code = attempt(() => (error as { code?: unknown } | null | undefined)?.code, undefined);
   return typeof code === 'string' ? code : undefined;
 }

@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts';
 
 /**
- * The right to work on claimed items for a while. The database decides who holds it, by its own clock and by
- * the epoch, a token that only grows. The worker additionally watches a monotonic clock that it read *before*
- * it asked for the claim or the renewal: by that clock a lease can only seem to end too early, never too late.
+ * The right to work on claimed items for some time. The database decides who has it, by its own clock and by the epoch,
+ * which only grows. The worker also checks a monotonic clock that it read *before* the claim or the renewal: by that
+ * clock a lease can only seem to end too early, never too late.
  */
 export type Lease = Readonly<{
   owner: string;
@@ -12,12 +12,12 @@ export type Lease = Readonly<{
   endsAtMs: number;
 }>;
 
-/** What is left of the lease; zero or less means that somebody else may already hold the items. */
+/** The time that is left; at zero or less another worker may already have the items. */
 export function remainingMs(lease: Lease, clock: Clock): number {
   return lease.endsAtMs - clock.monotonicMs();
 }
 
-/** Work that takes up to `neededMs` may begin only when it can end within the lease. */
+/** Whether work that takes up to `neededMs` can end within the lease. */
 export function hasTimeFor(lease: Lease, neededMs: number, clock: Clock): boolean {
   return remainingMs(lease, clock) >= neededMs;
 }

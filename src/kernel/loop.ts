@@ -1,20 +1,22 @@
 import { sleep } from './clock.ts';
 import type { Service } from './service.ts';
 
-/** A service that does one thing again and again. A round that fails is reported and the loop goes on. */
+/** A service that repeats one action. A failed round is reported, and the loop continues. */
 export function createLoop(options: {
   readonly name: string;
-  readonly everyMs: number;
+  /** The pause after each round. */
+  readonly everyMs: number | (() => number);
   readonly run: (stopping: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }): Service {
+  const { everyMs } = options;
   const stopping = new AbortController();
   let running = Promise.resolve();
 
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await options.run(stopping.signal).catch(options.onError);
-      await sleep(options.everyMs, stopping.signal);
+      await sleep(typeof everyMs === 'number' ? everyMs : everyMs(), stopping.signal);
     }
   };
 

@@ -33,7 +33,9 @@ test('a cursor that we did not make is refused', () => {
     encodeJson([1, createdAt, 7]),
     encodeJson([1, createdAt, 'not-a-uuid']),
     encodeJson([1, 'yesterday', id]),
-    encodeJson([1, 'infinity', id]),
+    encodeJson([1, '+infinity', id]),
+    encodeJson([1, '294276-01-01 00:00:00Z', id]),
+    encodeJson([1, '12345-02-29 00:00:00Z', id]),
     encodeJson([1, '2026-02-31 10:30:00+00', id]),
     encodeJson([1, '2026-02-20 25:30:00+00', id]),
     encodeJson([1, '0000-01-01 00:00:00+00', id]),
@@ -42,6 +44,11 @@ test('a cursor that we did not make is refused', () => {
     'A'.repeat(2000),
   ];
   for (const text of forged) assert.equal(decodeCursor(text), null, text);
+});
+
+test('a row of any time that PostgreSQL has after Christ can be the last of a page', () => {
+  for (const time of ['infinity', '-infinity', '12344-02-29T00:00:00.000000Z', '0001-01-01 00:00:00+00'])
+    assert.deepEqual(decodeCursor(encodeCursor([time, id])), [time, id]);
 });
 
 test('a cursor has one spelling', () => {

@@ -109,10 +109,19 @@ const isCursorValue: Readonly<Record<CursorValueKind, (value: string) => boolean
   text: (value) => value.length <= MAX_CURSOR_TEXT_LENGTH && value.isWellFormed() && !value.includes('\0'),
 };
 
-/** PostgreSQL's own text of a `timestamptz` in UTC, or ISO 8601; down to the microsecond, and a real date. */
+/** PostgreSQL's own text of a `timestamptz` in UTC, or ISO 8601; down to the microsecond, and a real date, or none at all. */
 function isUtcTimestamp(text: string): boolean {
-  const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,6})?(?:Z|\+00(?::?00)?)$/.exec(text);
-  if (match === null || match[1] === undefined || match[1].startsWith('0000')) return false;
-  const instant = new Date(`${match[1]}T${match[2]}Z`);
-  return !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(`${match[1]}T${match[2]}`);
+  if (text === 'infinity' || text === '-infinity') return true;
+  const match = /^(\d{4,6})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.\d{1,6})?(?:Z|\+00(?::?00)?)$/.exec(
+    text,
+  );
+  if (match === null) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
+  const date = new Date(0);
+  date.setUTCFullYear(year % 400 === 0 ? 400 : year % 400, month - 1, day);
+  const isRealDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return year >= 1 && year <= lastYear && isRealDay && hour < 24 && minute < 60 && second < 60;
 }
+
+/** Of PostgreSQL. The calendar repeats itself every 400 years, so a Date knows the days of all of them. */
+const lastYear = 294_275;

@@ -1,9 +1,9 @@
 import { onceAborted } from './clock.ts';
 
 /**
- * Everything that runs is a service. `start` resolves when it runs (it does not wait for outside systems that
- * may be away); `stop` drains: no new work, what was not started is given back, what runs may finish until the
- * signal says that time is up. Both may be called once each; stop after a failed start is allowed.
+ * Everything that runs is a service. `start` resolves when it runs; it does not wait for external systems. `stop`
+ * drains: no new work, unstarted work is given back, running work may finish until the deadline aborts. Both are called
+ * at most once; stop after a failed start is allowed.
  */
 export type Service = Readonly<{
   name: string;
@@ -11,7 +11,7 @@ export type Service = Readonly<{
   stop(deadline: AbortSignal): Promise<void>;
 }>;
 
-/** Starts in order. If one fails, those already started are stopped in reverse and the failure is thrown. */
+/** Starts in order. If one fails, stops those that were started, in reverse, and throws the error. */
 export async function startAll(services: readonly Service[], stopWithinMs: number): Promise<void> {
   const started: Service[] = [];
   for (const service of services) {
@@ -26,8 +26,8 @@ export async function startAll(services: readonly Service[], stopWithinMs: numbe
 }
 
 /**
- * Stops in reverse order within one common deadline. One that fails to stop, or hangs, does not keep the others
- * running: at the deadline it is left behind, and its leases run out.
+ * Stops in reverse order within one common deadline. A service that fails to stop, or hangs, does not keep the others
+ * running: at the deadline it is abandoned, and its leases expire.
  */
 export async function stopAll(
   services: readonly Service[],

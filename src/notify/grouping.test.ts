@@ -4,12 +4,12 @@ import * as fc from 'fast-check';
 import {
   advance,
   groupKey,
-  isTellable,
+  isNotifiable,
   MAX_SAMPLES,
   tallyEvents,
   type Group,
   type NotifyEvent,
-  type Told,
+  type Notice,
 } from './grouping.ts';
 
 const cooldownMs = 300_000;
@@ -30,39 +30,45 @@ function tallyOf(...events: readonly NotifyEvent[]) {
   return tallyEvents(events)[0]?.tally ?? assert.fail('no events');
 }
 
-test('the first is told at once, and what comes within the cool-down is held', () => {
+test('the first event is sent at once, and those within the cooldown are pending', () => {
   const first = advance(undefined, tallyOf(eventAt(1000)), { nowMs: 1000, cooldownMs });
-  assert.deepEqual([first.told?.count, first.told?.isSummary], [1, false]);
+  assert.deepEqual([first.notice?.count, first.notice?.isSummary], [1, false]);
   const second = advance(first.group, tallyOf(eventAt(2000, { itemId: '8' })), { nowMs: 2000, cooldownMs });
-  assert.equal(second.told, undefined);
-  assert.equal(second.group?.held?.count, 1);
-  assert.equal(second.group?.toldAtMs, 1000, 'what is held does not prolong the cool-down');
+  assert.equal(second.notice, undefined);
+  assert.equal(second.group?.pending?.count, 1);
+  assert.equal(second.group?.notifiedAtMs, 1000, 'pending events do not prolong the cooldown');
 });
 
-test('what was held is told as one summary when the cool-down ends, and the next one begins', () => {
-  const held = tallyOf(eventAt(2000), eventAt(1500, { itemId: '8' }));
+test('pending events are sent as one summary when the cooldown ends, which starts the next one', () => {
+  const pending = tallyOf(eventAt(2000), eventAt(1500, { itemId: '8' }));
   const end = 1000 + cooldownMs;
-  assert.equal(advance({ toldAtMs: 1000, held }, undefined, { nowMs: end - 1, cooldownMs }).told, undefined);
-  const { group, told } = advance({ toldAtMs: 1000, held }, undefined, { nowMs: end, cooldownMs });
-  assert.deepEqual(told, { ...held, isSummary: true });
-  assert.deepEqual([told?.firstAtMs, told?.lastAtMs], [1500, 2000]);
-  assert.deepEqual(group, { toldAtMs: end, held: undefined });
+  assert.equal(
+    advance({ notifiedAtMs: 1000, pending }, undefined, { nowMs: end - 1, cooldownMs }).notice,
+    undefined,
+  );
+  const { group, notice } = advance({ notifiedAtMs: 1000, pending }, undefined, { nowMs: end, cooldownMs });
+  assert.deepEqual(notice, { ...pending, isSummary: true });
+  assert.deepEqual([notice?.firstAtMs, notice?.lastAtMs], [1500, 2000]);
+  assert.deepEqual(group, { notifiedAtMs: end, pending: undefined });
 });
 
-test('a cool-down that ends with nothing held ends the group, and the next event is a first one', () => {
+test('a cooldown without pending events ends the group, and the next event is sent at once', () => {
   const nowMs = 1000 + cooldownMs;
-  const end = advance({ toldAtMs: 1000, held: undefined }, undefined, { nowMs, cooldownMs });
-  assert.deepEqual(end, { group: undefined, told: undefined });
-  const next = advance({ toldAtMs: 1000, held: undefined }, tallyOf(eventAt(nowMs)), { nowMs, cooldownMs });
-  assert.equal(next.told?.isSummary, false);
+  const end = advance({ notifiedAtMs: 1000, pending: undefined }, undefined, { nowMs, cooldownMs });
+  assert.deepEqual(end, { group: undefined, notice: undefined });
+  const next = advance({ notifiedAtMs: 1000, pending: undefined }, tallyOf(eventAt(nowMs)), {
+    nowMs,
+    cooldownMs,
+  });
+  assert.equal(next.notice?.isSummary, false);
 });
 
-test('what comes together is told together, with the first few by name', () => {
+test('events that come together are sent together, with the first few as samples', () => {
   const events = Array.from({ length: 1000 }, (_, i) => eventAt(i, { itemId: String(i) }));
-  const { told } = advance(undefined, tallyOf(...events), { nowMs: 1000, cooldownMs });
-  assert.equal(told?.count, 1000);
+  const { notice } = advance(undefined, tallyOf(...events), { nowMs: 1000, cooldownMs });
+  assert.equal(notice?.count, 1000);
   assert.deepEqual(
-    told?.samples.map(({ id }) => id),
+    notice?.samples.map(({ id }) => id),
     Array.from({ length: MAX_SAMPLES }, (_, i) => String(i)),
   );
 });
@@ -81,7 +87,7 @@ test('events are grouped by slice, kind and subject', () => {
   );
 });
 
-test('two groups never have the same key, whatever stands in their names', () => {
+test('two groups never have the same key, whatever their names contain', () => {
   const name = fc.record({ slice: fc.string(), kind: fc.string(), subject: fc.string() });
   fc.assert(
     fc.property(name, name, (one, other) => {
@@ -95,31 +101,31 @@ test('two groups never have the same key, whatever stands in their names', () =>
   );
 });
 
-test('orders of the system itself are never told of', () => {
-  assert.equal(isTellable({ slice: 'outbox', kind: 'dead', subject: '_notify_ops' }), false);
-  assert.equal(isTellable({ slice: 'outbox', kind: 'late_success', subject: '_saga_events' }), false);
-  assert.equal(isTellable({ slice: 'outbox', kind: 'dead', subject: 'broker_1' }), true);
-  assert.equal(isTellable({ slice: 'dlq', kind: 'dead', subject: '_internal.topic' }), true);
+test('internal orders never notify anybody', () => {
+  assert.equal(isNotifiable({ slice: 'outbox', kind: 'dead', subject: '_notify_ops' }), false);
+  assert.equal(isNotifiable({ slice: 'outbox', kind: 'late_success', subject: '_saga_events' }), false);
+  assert.equal(isNotifiable({ slice: 'outbox', kind: 'dead', subject: 'broker_1' }), true);
+  assert.equal(isNotifiable({ slice: 'dlq', kind: 'dead', subject: '_internal.topic' }), true);
 });
 
-type ToldThen = Told & Readonly<{ atMs: number }>;
+type NoticeAt = Notice & Readonly<{ atMs: number }>;
 
 /** Lets time pass in steps; in some of them events come. */
 function live(steps: readonly Readonly<{ passMs: number; events: number }>[], cooldown: number) {
   let group: Group | undefined;
   let nowMs = 0;
   let came = 0;
-  const told: ToldThen[] = [];
+  const notice: NoticeAt[] = [];
   for (const { passMs, events } of steps) {
     nowMs += passMs;
     const batch = Array.from({ length: events }, () => eventAt(nowMs, { itemId: String(came++) }));
     const after = advance(group, tallyEvents(batch)[0]?.tally, { nowMs, cooldownMs: cooldown });
     group = after.group;
-    if (after.told !== undefined) told.push({ ...after.told, atMs: nowMs });
-    // Whenever somebody looks, nothing is held that has been held for longer than a cool-down.
-    if (group?.held !== undefined) assert.ok(nowMs < group.toldAtMs + cooldown);
+    if (after.notice !== undefined) notice.push({ ...after.notice, atMs: nowMs });
+    // At no time is an event pending for longer than a cooldown.
+    if (group?.pending !== undefined) assert.ok(nowMs < group.notifiedAtMs + cooldown);
   }
-  return { group, nowMs, came, told };
+  return { group, nowMs, came, notice };
 }
 
 const steps = fc.array(
@@ -127,54 +133,54 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-test('every event is counted once: in one message, or in what is held', () => {
+test('every event is counted once: in one message, or as pending', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 1000 }), (story, cooldown) => {
-      const { group, came, told } = live(story, cooldown);
-      const counted = told.reduce((sum, { count }) => sum + count, group?.held?.count ?? 0);
+      const { group, came, notice } = live(story, cooldown);
+      const counted = notice.reduce((sum, { count }) => sum + count, group?.pending?.count ?? 0);
       assert.equal(counted, came);
     }),
   );
 });
 
-test('between two messages of a group there is at least a cool-down', () => {
+test('between two messages of a group there is at least a cooldown', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 1000 }), (story, cooldown) => {
-      const { told } = live(story, cooldown);
-      told.slice(1).forEach(({ atMs }, i) => assert.ok(atMs - (told[i]?.atMs ?? 0) >= cooldown));
+      const { notice } = live(story, cooldown);
+      notice.slice(1).forEach(({ atMs }, i) => assert.ok(atMs - (notice[i]?.atMs ?? 0) >= cooldown));
     }),
   );
 });
 
-test('when nothing comes any more, all is told a cool-down later and no state stays behind', () => {
+test('without new events, everything is sent within a cooldown and no state stays behind', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 1000 }), (story, cooldown) => {
       const quiet = [
         { passMs: cooldown, events: 0 },
         { passMs: cooldown, events: 0 },
       ];
-      const { group, came, told } = live([...story, ...quiet], cooldown);
+      const { group, came, notice } = live([...story, ...quiet], cooldown);
       assert.equal(group, undefined);
       assert.equal(
-        told.reduce((sum, { count }) => sum + count, 0),
+        notice.reduce((sum, { count }) => sum + count, 0),
         came,
       );
     }),
   );
 });
 
-test('a message names the first few, and says from when to when', () => {
+test('a message has the first few items as samples, and the time of the first and last event', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 1000 }), (story, cooldown) => {
-      let told = 0;
-      for (const { count, samples, firstAtMs, lastAtMs, atMs } of live(story, cooldown).told) {
+      let before = 0;
+      for (const { count, samples, firstAtMs, lastAtMs, atMs } of live(story, cooldown).notice) {
         assert.equal(samples.length, Math.min(count, MAX_SAMPLES));
         assert.deepEqual(
           samples.map(({ id }) => id),
-          samples.map((_, i) => String(told + i)),
+          samples.map((_, i) => String(before + i)),
         );
         assert.ok(firstAtMs <= lastAtMs && lastAtMs <= atMs);
-        told += count;
+        before += count;
       }
     }),
   );

@@ -1,17 +1,17 @@
 /**
- * Who is told of every single dead letter stops reading. So what is alike is grouped, for each notifier apart: the
- * first is told at once, and then there is a cool-down. What comes meanwhile is held, and told as one summary when
- * the cool-down ends, which begins the next one. A cool-down that ends with nothing held ends the group.
+ * Nobody reads a message per dead letter, so events are grouped, for each notifier separately. The first event of a
+ * group is sent at once and starts a cooldown. Events that come during the cooldown are pending; when it ends they are
+ * sent as one summary, which starts the next cooldown. A cooldown that ends without pending events ends the group.
  *
- * So between two messages of a group there is at least a cool-down, nothing is held longer than that, and the counts
- * of all messages and of what is held add up to the events.
+ * So there is at least a cooldown between two messages of a group, no event is pending for longer than that, and the
+ * counts of all messages and of the pending events add up to the number of events.
  */
 
-/** A row of `platform.notify_events`: something needs a person. */
+/** A row of `platform.notify_events`: something needs attention. */
 export type NotifyEvent = Readonly<{
   slice: string;
   kind: string;
-  /** A topic, a queue, a destination. */
+  /** A topic, a queue, a destination, a workflow. */
   subject: string;
   itemId: string;
   summary: string;
@@ -22,7 +22,7 @@ export type GroupName = Readonly<Pick<NotifyEvent, 'slice' | 'kind' | 'subject'>
 
 export type Sample = Readonly<{ id: string; summary: string }>;
 
-/** Several events of one group, with the first few by name. */
+/** Several events of one group, with the first few as samples. */
 export type Tally = Readonly<{
   count: number;
   firstAtMs: number;
@@ -30,26 +30,25 @@ export type Tally = Readonly<{
   samples: readonly Sample[];
 }>;
 
-export type Group = Readonly<{ toldAtMs: number; held: Tally | undefined }>;
+export type Group = Readonly<{ notifiedAtMs: number; pending: Tally | undefined }>;
 
 export const MAX_SAMPLES = 10;
 
-/** Equal for events of one group, different for others. */
 export function groupKey({ slice, kind, subject }: GroupName): string {
   return JSON.stringify([slice, kind, subject]);
 }
 
 /**
- * Orders of the system itself are never told of: it may be the telling that fails. The outbox writes no events about
- * them; this is the second lock on that door.
+ * Internal orders never notify anybody: the notification itself may be what fails. The outbox writes no events about
+ * them; this is a second safeguard.
  */
-export function isTellable({ slice, subject }: GroupName): boolean {
+export function isNotifiable({ slice, subject }: GroupName): boolean {
   return !(slice === 'outbox' && subject.startsWith('_'));
 }
 
 export type NamedTally = Readonly<{ name: GroupName; tally: Tally }>;
 
-/** By group, in the order in which the groups first come. */
+/** One tally per group, in the order of each group's first event. */
 export function tallyEvents(events: readonly NotifyEvent[]): readonly NamedTally[] {
   return [...Map.groupBy(events, groupKey).values()].flatMap((alike) => {
     const [first] = alike;
@@ -79,27 +78,27 @@ function join(one: Tally | undefined, other: Tally | undefined): Tally | undefin
   };
 }
 
-/** What is told now; a summary tells of what was held. */
-export type Told = Tally & Readonly<{ isSummary: boolean }>;
+/** What is sent now; a summary is about events that were pending. */
+export type Notice = Tally & Readonly<{ isSummary: boolean }>;
 
 export type Advance = Readonly<{
-  /** Undefined when the group has ended. */
+  /** Undefined if the group has ended. */
   group: Group | undefined;
-  told: Told | undefined;
+  notice: Notice | undefined;
 }>;
 
-/** What becomes of a group when events have come, or when time has passed, or both. */
+/** The group after events have come, time has passed, or both, and what to send. */
 export function advance(
   group: Group | undefined,
   came: Tally | undefined,
   { nowMs, cooldownMs }: Readonly<{ nowMs: number; cooldownMs: number }>,
 ): Advance {
-  const untold = join(group?.held, came);
-  if (group !== undefined && nowMs < group.toldAtMs + cooldownMs)
-    return { group: { ...group, held: untold }, told: undefined };
-  if (untold === undefined) return { group: undefined, told: undefined };
+  const untold = join(group?.pending, came);
+  if (group !== undefined && nowMs < group.notifiedAtMs + cooldownMs)
+    return { group: { ...group, pending: untold }, notice: undefined };
+  if (untold === undefined) return { group: undefined, notice: undefined };
   return {
-    group: { toldAtMs: nowMs, held: undefined },
-    told: { ...untold, isSummary: group?.held !== undefined },
+    group: { notifiedAtMs: nowMs, pending: undefined },
+    notice: { ...untold, isSummary: group?.pending !== undefined },
   };
 }

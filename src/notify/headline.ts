@@ -1,4 +1,4 @@
-import type { GroupName, Told } from './grouping.ts';
+import type { GroupName, Notice } from './grouping.ts';
 
 type Words = Readonly<{ thing: string; at: string; one: string; many: string }>;
 
@@ -10,11 +10,11 @@ const words: Readonly<Record<string, Words>> = {
   'outbox dead': { thing: 'order', at: 'to', one: 'is dead', many: 'are dead' },
   'outbox late_success': { thing: 'order', at: 'to', one: happened, many: happened },
   'jobs dead_letter': { thing: 'job', at: 'of queue', one: 'is in dead_letter', many: 'are in dead_letter' },
-  'saga stuck': { thing: 'saga', at: 'of workflow', one: 'needs a person', many: 'need a person' },
+  'saga stuck': { thing: 'saga', at: 'of workflow', one: 'needs attention', many: 'need attention' },
 };
 
-/** `3 more orders to broker are dead`; what is not known by these words is told all the same. */
-export function headline({ slice, kind, subject }: GroupName, { count, isSummary }: Told): string {
+/** `3 more orders to broker are dead`; unknown kinds get a generic headline. */
+export function headline({ slice, kind, subject }: GroupName, { count, isSummary }: Notice): string {
   const known = `${slice} ${kind}`;
   const say = Object.hasOwn(words, known) ? words[known] : undefined;
   const number = isSummary ? `${count} more` : String(count);

@@ -3,18 +3,18 @@ import type { Service } from '../kernel/service.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
-import { createNamedLease } from '../platform/postgres/named-lease.ts';
-import type { Worker } from '../platform/postgres/work.ts';
+import { createNamedLease } from '../platform/work/named-lease.ts';
+import type { Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import type { Speaker } from './message.ts';
+import type { Source } from './message.ts';
 import { destinationName, destinationOf, type Notifier, type NotifyDestination } from './notifier.ts';
 import { findUnknownNotifiers } from './postgres-groups.ts';
-import { tellPeople, type AddOrder, type Round } from './tell-people.ts';
+import { runRound, type AddOrder, type Round } from './notify-round.ts';
 
 /**
- * Tells people what needs one. What happened stands in `platform.notify_events`, written in the transaction in which
- * it happened. One replica groups it and hands orders to the outbox, which sends them like any other.
+ * Notifies people of items that need attention. The slices write events to `platform.notify_events` in the transaction
+ * of the transition. One replica groups them and adds orders to the outbox, which delivers them like any other.
  */
 export type NotifyDeps = Readonly<{
   db: Database;
@@ -23,20 +23,20 @@ export type NotifyDeps = Readonly<{
   logger: Logger;
   metrics: Metrics;
   notifiers: readonly Notifier[];
-  speaker: Speaker;
-  /** Both are the outbox's. */
+  source: Source;
+  /** Both are functions of the outbox. */
   addOrder: AddOrder;
   destinationsWithDead: (db: Database, names: readonly string[]) => Promise<readonly string[]>;
 }>;
 
 export type Notify = Readonly<{
-  /** For the outbox, as destinations of the system itself. */
+  /** Internal destinations of the outbox. */
   destinations: readonly NotifyDestination[];
   services: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
 
-const lookEveryMs = 500;
+const roundEveryMs = 500;
 const afterFailureMs = 2000;
 
 export function createNotify(deps: NotifyDeps): Notify {
@@ -47,26 +47,26 @@ export function createNotify(deps: NotifyDeps): Notify {
 
   const log = deps.logger.child({ part: 'notify' });
   const onError = (error: unknown): void =>
-    log.warn({ err: error }, 'telling people failed; it is tried again');
+    log.warn({ err: error }, 'failed to send notifications; retrying');
   const onRound = createReport(deps.metrics, log);
-  const telling = { ...deps, notifiers, makeId: createUuidMaker(deps.clock) };
+  const roundDeps = { ...deps, notifiers, makeId: createUuidMaker(deps.clock) };
 
   const service = createNamedLease(deps.worker, {
     name: 'notify',
     leaseMs: 15_000,
     onError,
-    async work(held) {
-      while (!held.aborted) {
-        let waitMs = lookEveryMs;
+    async work(signal) {
+      while (!signal.aborted) {
+        let waitMs = roundEveryMs;
         try {
-          const round = await tellPeople(telling);
+          const round = await runRound(roundDeps);
           onRound(round);
           if (round.isFull) waitMs = 0;
         } catch (error) {
           onError(error);
           waitMs = afterFailureMs;
         }
-        await sleep(waitMs, held);
+        await sleep(waitMs, signal);
       }
     },
   });
@@ -76,27 +76,27 @@ export function createNotify(deps: NotifyDeps): Notify {
 function createReport(metrics: Metrics, log: Logger): (round: Round) => void {
   const events = metrics.counter({
     name: 'notify_events_total',
-    help: 'Events that need a person, taken by this replica to be told.',
+    help: 'Events that need attention, processed by this replica.',
   });
   const messages = metrics.counter({
     name: 'notify_messages_total',
-    help: 'Messages handed to the outbox by this replica, by notifier.',
+    help: 'Messages added to the outbox by this replica, by notifier.',
     labelNames: ['notifier'],
   });
   return (round) => {
     events.inc(round.events);
-    for (const { notifier, message } of round.handed) {
+    for (const { notifier, message } of round.queued) {
       messages.inc({ notifier });
-      const { about, told, id } = message;
+      const { about, notice, id } = message;
       log.info(
-        { notifier, message_id: id, ...about, count: told.count, is_summary: told.isSummary },
-        'a person is told',
+        { notifier, message_id: id, ...about, count: notice.count, is_summary: notice.isSummary },
+        'queued notification',
       );
     }
   };
 }
 
-/** A message that never arrived, or never will, cannot be told of by another message: readiness says it. */
+/** A notification that was not delivered cannot be reported by another one, so readiness reports it. */
 function deliveryCheck({ db, destinationsWithDead }: NotifyDeps, names: readonly string[]): HealthCheck {
   return {
     name: 'notify',
@@ -104,15 +104,15 @@ function deliveryCheck({ db, destinationsWithDead }: NotifyDeps, names: readonly
     async check() {
       const dead = await destinationsWithDead(db, names);
       const unknown = await findUnknownNotifiers(db, names);
-      const troubles = [
-        ...(dead.length > 0 ? [`messages to people were not delivered: ${dead.join(', ')}`] : []),
+      const problems = [
+        ...(dead.length > 0 ? [`notifications were not delivered: ${dead.join(', ')}`] : []),
         ...(unknown.length > 0
-          ? [`messages are held for notifiers unknown here: ${unknown.join(', ')}`]
+          ? [`notifications are pending for unknown notifiers: ${unknown.join(', ')}`]
           : []),
       ];
-      return troubles.length === 0
+      return problems.length === 0
         ? { status: 'healthy' }
-        : { status: 'degraded', message: troubles.join('; ') };
+        : { status: 'degraded', message: problems.join('; ') };
     },
   };
 }

@@ -2,7 +2,7 @@ import type { GroupName } from './grouping.ts';
 
 type Paths = Readonly<{ item: (id: string) => string; list: (subject: string) => string }>;
 
-/** Where the API shows what needs a person; by slice and kind, else by slice. */
+/** Paths of the API that show the items; by slice and kind, else by slice. */
 const pathsOf: Readonly<Record<string, Paths>> = {
   dlq: {
     item: (id) => `/api/v1/dlq/messages/${id}`,
@@ -10,7 +10,7 @@ const pathsOf: Readonly<Record<string, Paths>> = {
   },
   'outbox dead': {
     item: (id) => `/api/v1/outbox/orders/${id}`,
-    list: (subject) => `/api/v1/outbox/orders?destination=${subject}&needs_person=true`,
+    list: (subject) => `/api/v1/outbox/orders?destination=${subject}&needs_attention=true`,
   },
   outbox: {
     item: (id) => `/api/v1/outbox/orders/${id}`,
@@ -22,13 +22,13 @@ const pathsOf: Readonly<Record<string, Paths>> = {
   },
   saga: {
     item: (id) => `/api/v1/sagas/${id}`,
-    list: (subject) => `/api/v1/sagas?workflow_name=${subject}&needs_person=true`,
+    list: (subject) => `/api/v1/sagas?workflow_name=${subject}&needs_attention=true`,
   },
 };
 
 export type Links = Readonly<{ list: string | null; item: (id: string) => string | null }>;
 
-/** Whole addresses where people can be told one, else paths. Null for what no slice of ours has written. */
+/** Full URLs if `publicUrl` is configured, else paths. Null for events of unknown slices. */
 export function linksOf({ slice, kind, subject }: GroupName, publicUrl: string | undefined): Links {
   const paths = own(`${slice} ${kind}`) ?? own(slice);
   if (paths === undefined) return { list: null, item: () => null };

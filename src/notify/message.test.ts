@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { GroupName, Told } from './grouping.ts';
-import { mailBody, slackBody, webhookBody, type Message, type Speaker } from './message.ts';
+import type { GroupName, Notice } from './grouping.ts';
+import { mailBody, slackBody, webhookBody, type Message, type Source } from './message.ts';
 import { oneLine } from './one-line.ts';
 
-const speaker: Speaker = { name: 'redrive', environment: 'prod', publicUrl: 'https://redrive.example.com/' };
+const source: Source = { name: 'redrive', environment: 'prod', publicUrl: 'https://redrive.example.com/' };
 const atMs = Date.UTC(2026, 1, 20, 10, 30);
 
-function messageOf(about: Partial<GroupName> = {}, told: Partial<Told> = {}): Message {
+function messageOf(about: Partial<GroupName> = {}, notice: Partial<Notice> = {}): Message {
   return {
     id: '0190a000-0000-7000-8000-000000000001',
     atMs,
     about: { slice: 'outbox', kind: 'dead', subject: 'broker', ...about },
-    told: {
+    notice: {
       count: 1,
       firstAtMs: atMs - 1000,
       lastAtMs: atMs - 1000,
       samples: [{ id: '17', summary: 'BAD_REQUEST: HTTP 400' }],
       isSummary: false,
-      ...told,
+      ...notice,
     },
   };
 }
 
-test('a webhook gets this, and always will under version 1', () => {
-  assert.deepEqual(webhookBody(speaker, messageOf()), {
+test('the body of a webhook call keeps its fields within version 1', () => {
+  assert.deepEqual(webhookBody(source, messageOf()), {
     version: 1,
     id: '0190a000-0000-7000-8000-000000000001',
     at: '2026-02-20T10:30:00.000+00:00',
@@ -38,7 +38,7 @@ test('a webhook gets this, and always will under version 1', () => {
     count: 1,
     first_at: '2026-02-20T10:29:59.000+00:00',
     last_at: '2026-02-20T10:29:59.000+00:00',
-    link: 'https://redrive.example.com/api/v1/outbox/orders?destination=broker&needs_person=true',
+    link: 'https://redrive.example.com/api/v1/outbox/orders?destination=broker&needs_attention=true',
     items: [
       {
         id: '17',
@@ -49,7 +49,7 @@ test('a webhook gets this, and always will under version 1', () => {
   });
 });
 
-const headlines: readonly (readonly [Partial<GroupName>, Partial<Told>, string])[] = [
+const headlines: readonly (readonly [Partial<GroupName>, Partial<Notice>, string])[] = [
   [{}, { count: 3 }, '3 orders to broker are dead'],
   [{}, { count: 3, isSummary: true }, '3 more orders to broker are dead'],
   [
@@ -63,18 +63,22 @@ const headlines: readonly (readonly [Partial<GroupName>, Partial<Told>, string])
     { count: 1, isSummary: true },
     '1 more job of queue summarize is in dead_letter',
   ],
-  [{ slice: 'saga', kind: 'stuck', subject: 'ship' }, { count: 2 }, '2 sagas of workflow ship need a person'],
+  [
+    { slice: 'saga', kind: 'stuck', subject: 'ship' },
+    { count: 2 },
+    '2 sagas of workflow ship need attention',
+  ],
   [{ slice: 'other', kind: 'toString', subject: 'x' }, { count: 5 }, '5 x other toString: x'],
 ];
 
-for (const [about, told, expected] of headlines)
-  test(`it says: ${expected}`, () => {
-    const { headline } = webhookBody(speaker, messageOf(about, told)) as { headline: string };
+for (const [about, notice, expected] of headlines)
+  test(`headline: ${expected}`, () => {
+    const { headline } = webhookBody(source, messageOf(about, notice)) as { headline: string };
     assert.equal(headline, expected);
   });
 
-test('links lead to the item and to the list, as paths where nobody has said how we are reached', () => {
-  const { publicUrl: _, ...nowhere } = speaker;
+test('links lead to the item and to the list, as paths without a public URL', () => {
+  const { publicUrl: _, ...nowhere } = source;
   const linksIn = (about: Partial<GroupName>): readonly unknown[] => {
     const body = webhookBody({ ...nowhere, publicUrl: undefined }, messageOf(about)) as {
       link: unknown;
@@ -95,15 +99,15 @@ test('links lead to the item and to the list, as paths where nobody has said how
     '/api/v1/outbox/orders/17',
   ]);
   assert.deepEqual(linksIn({ slice: 'saga', kind: 'stuck', subject: 'ship' }), [
-    '/api/v1/sagas?workflow_name=ship&needs_person=true',
+    '/api/v1/sagas?workflow_name=ship&needs_attention=true',
     '/api/v1/sagas/17',
   ]);
   assert.deepEqual(linksIn({ slice: 'constructor', kind: 'x' }), [null, null]);
 });
 
-test('Slack gets a text in which nothing is markup that came from outside', () => {
+test('external text is no markup in Slack', () => {
   const samples = [{ id: '17', summary: 'said <!channel> & <https://evil.example|click>' }];
-  const { text } = slackBody(speaker, messageOf({}, { count: 12, samples, isSummary: true })) as {
+  const { text } = slackBody(source, messageOf({}, { count: 12, samples, isSummary: true })) as {
     text: string;
   };
   assert.equal(
@@ -113,26 +117,26 @@ test('Slack gets a text in which nothing is markup that came from outside', () =
       '- 17: said &lt;!channel&gt; &amp; &lt;https://evil.example|click&gt;',
       'and 11 more',
       'from 2026-02-20T10:29:59.000+00:00 to 2026-02-20T10:29:59.000+00:00',
-      'https://redrive.example.com/api/v1/outbox/orders?destination=broker&amp;needs_person=true',
+      'https://redrive.example.com/api/v1/outbox/orders?destination=broker&amp;needs_attention=true',
     ].join('\n'),
   );
 });
 
-test('a mail has a subject of one line and a text', () => {
-  assert.deepEqual(mailBody(speaker, messageOf()), {
+test('a mail has a one-line subject and a text', () => {
+  assert.deepEqual(mailBody(source, messageOf()), {
     subject: '[redrive prod] 1 order to broker is dead',
     text: [
       '[redrive prod] 1 order to broker is dead',
       '',
       '- 17: BAD_REQUEST: HTTP 400',
       'at 2026-02-20T10:29:59.000+00:00',
-      'https://redrive.example.com/api/v1/outbox/orders?destination=broker&needs_person=true',
+      'https://redrive.example.com/api/v1/outbox/orders?destination=broker&needs_attention=true',
       '',
     ].join('\n'),
   });
 });
 
-test('whatever came from outside, a line stays one line, is well formed and no longer than asked for', () => {
+test('external text becomes one well-formed line of limited length', () => {
   const unit = fc.oneof(fc.integer({ min: 0, max: 0xffff }), fc.integer({ min: 0x2000, max: 0x2070 }));
   const text = fc.array(unit, { maxLength: 300 }).map((units) => String.fromCharCode(...units));
   fc.assert(
@@ -149,11 +153,11 @@ test('whatever came from outside, a line stays one line, is well formed and no l
   assert.equal(oneLine('  ', 5), '');
 });
 
-test('Slack escaping leaves no bare angle bracket, and can be undone', () => {
+test('Slack escaping leaves no bare angle bracket, and is reversible', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 50 }), (input) => {
       const summary = oneLine(input, 50);
-      const { text } = slackBody(speaker, messageOf({}, { samples: [{ id: '1', summary }] })) as {
+      const { text } = slackBody(source, messageOf({}, { samples: [{ id: '1', summary }] })) as {
         text: string;
       };
       assert.doesNotMatch(text, /[<>]/);

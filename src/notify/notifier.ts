@@ -1,18 +1,18 @@
-import { mailBody, slackBody, webhookBody, type Message, type Speaker } from './message.ts';
+import { mailBody, slackBody, webhookBody, type Message, type Source } from './message.ts';
 
-/** Somebody to be told, as `compose` hands it over from the configuration. */
-export type Notifier = AnyNotifier & Way;
+/** An entry of `notify` in the configuration. */
+export type Notifier = AnyNotifier & Channel;
 
 type AnyNotifier = Readonly<{
   name: string;
-  /** The least time between two messages about the same thing. */
+  /** The minimum time between two messages of a group. */
   cooldownMs: number;
-  /** Whose events it is told of. */
+  /** The slices whose events it receives. */
   slices: readonly string[];
   timeoutMs: number;
 }>;
 
-type Way =
+type Channel =
   | Readonly<{ type: 'webhook'; url: string; secret: () => string }>
   | Readonly<{ type: 'slack'; url: () => string }>
   | (Readonly<{ type: 'email' }> & MailServer);
@@ -27,7 +27,7 @@ type MailServer = Readonly<{
   to: readonly string[];
 }>;
 
-/** Not by the place in the list: what waits for a notifier must not go to another one when the list changes. */
+/** By name and not by position, so that pending messages do not go to another notifier when the list changes. */
 export function destinationName({ name }: Notifier): string {
   return `_notify_${name}`;
 }
@@ -35,13 +35,13 @@ export function destinationName({ name }: Notifier): string {
 const DAY_MS = 86_400_000;
 
 /**
- * A message that comes twice does less harm than one that does not come, so what is in doubt is always sent again,
- * with the same id. And a receiver may be away for a night: with the usual backoff this many retries take a day.
+ * A duplicate message does less harm than a missing one, so a message in doubt is always sent again, with the same id.
+ * A receiver may be down for a night: with the default backoff this many retries take a day.
  */
-const patience = { maxInFlight: 4, maxAgeMs: 7 * DAY_MS, retryMax: 340, schema: undefined };
+const deliveryPolicy = { maxInFlight: 4, maxAgeMs: 7 * DAY_MS, retryMax: 340, schema: undefined };
 
 const http = {
-  ...patience,
+  ...deliveryPolicy,
   type: 'http' as const,
   method: 'POST' as const,
   headers: {},
@@ -57,7 +57,7 @@ const http = {
   status: undefined,
 };
 
-/** The destination of the outbox that a notifier is. */
+/** The outbox destination of a notifier. */
 export function destinationOf(notifier: Notifier, name: string) {
   const { timeoutMs } = notifier;
   switch (notifier.type) {
@@ -68,7 +68,7 @@ export function destinationOf(notifier: Notifier, name: string) {
     case 'email': {
       const { host, port, security, user, password, from, to } = notifier;
       return {
-        ...patience,
+        ...deliveryPolicy,
         type: 'smtp' as const,
         name,
         timeoutMs,
@@ -86,14 +86,14 @@ export function destinationOf(notifier: Notifier, name: string) {
 
 export type NotifyDestination = ReturnType<typeof destinationOf>;
 
-/** The message as the notifier's destination takes it. */
-export function requestTo({ type }: Notifier, speaker: Speaker, message: Message): object {
+/** The message as the request of an order to the notifier's destination. */
+export function requestTo({ type }: Notifier, source: Source, message: Message): object {
   switch (type) {
     case 'webhook':
-      return webhookBody(speaker, message);
+      return webhookBody(source, message);
     case 'slack':
-      return slackBody(speaker, message);
+      return slackBody(source, message);
     case 'email':
-      return mailBody(speaker, message);
+      return mailBody(source, message);
   }
 }

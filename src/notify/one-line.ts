@@ -1,13 +1,13 @@
 import { cleanText } from '../kernel/text.ts';
 
-/** Line breaks, control characters, and those that turn the direction of what stands beside them. */
-const UNRULY = /[\s\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu;
+/** Line breaks, control characters and characters that change the text direction. */
+const UNSAFE = /[\s\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu;
 
-/** Text from outside, fit to stand in a line that a person reads, and no longer than that person would. */
+/** External text as one readable line of limited length. */
 export function oneLine(text: string, maxCharacters: number): string {
-  // A character has up to four bytes, and a run of blanks becomes one.
+  // A character has up to four bytes, and a run of whitespace becomes one space.
   const line = cleanText(text, 8 * maxCharacters)
-    .replaceAll(UNRULY, ' ')
+    .replaceAll(UNSAFE, ' ')
     .trim();
   const characters = Array.from(line);
   return characters.length <= maxCharacters ? line : `${characters.slice(0, maxCharacters - 1).join('')}…`;

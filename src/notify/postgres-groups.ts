@@ -6,14 +6,14 @@ import type { Group, GroupName, NotifyEvent, Sample } from './grouping.ts';
 import { MAX_ITEM_ID, MAX_SUBJECT, MAX_SUMMARY } from './message.ts';
 import { oneLine } from './one-line.ts';
 
-/** A group as one notifier has it. */
+/** The group of one notifier. */
 export type NotifierGroup = Readonly<{ notifier: string; name: GroupName; group: Group }>;
 
 const lockKey = 7_233_004_118;
 
 /**
- * Whoever changes groups does so alone, to the end of the transaction, and sees in later statements what the one
- * before has written. The lease on the service already sees to that, but for a process that was paused.
+ * Takes a lock to the end of the transaction, so that only one process changes groups, and later statements see what
+ * the previous one has written. The lease ensures that as well, except for a process that was paused.
  */
 export async function beginRound(tx: Queryable): Promise<Readonly<{ nowMs: number }>> {
   await tx.query(sql`SELECT pg_advisory_xact_lock(${lockKey})`);
@@ -31,7 +31,7 @@ type EventRow = Readonly<{
   at: Date;
 }>;
 
-/** Takes the oldest away, for good if the transaction commits. Those that commit later are there the next time. */
+/** Deletes and returns the oldest events. Events that are committed later are taken in a later round. */
 export async function takeEvents(tx: Queryable, limit: number): Promise<readonly NotifyEvent[]> {
   const rows = await tx.query<EventRow>(sql`
     WITH picked AS MATERIALIZED (
@@ -87,7 +87,7 @@ export async function findGroups(
 
 export type Cooldown = Readonly<{ notifier: string; cooldownMs: number }>;
 
-/** Groups whose cool-down is over, those that have waited longest first. */
+/** Groups whose cooldown has ended, the oldest first. */
 export async function findEnded(
   tx: Queryable,
   cooldowns: readonly Cooldown[],
@@ -105,7 +105,7 @@ export async function findEnded(
   return rows.map(groupOf);
 }
 
-/** Some of those for whom something is held, beside the ones that are known. */
+/** Up to five notifiers with pending events that are not configured here. */
 export async function findUnknownNotifiers(
   db: Queryable,
   known: readonly string[],
@@ -120,7 +120,7 @@ export async function findUnknownNotifiers(
 
 function groupOf(row: GroupRow): NotifierGroup {
   const { notifier, slice, kind, subject } = row;
-  const held =
+  const pending =
     row.held_first_at === null || row.held_last_at === null
       ? undefined
       : {
@@ -132,7 +132,7 @@ function groupOf(row: GroupRow): NotifierGroup {
   return {
     notifier,
     name: { slice, kind, subject },
-    group: { toldAtMs: row.told_at.getTime(), held },
+    group: { notifiedAtMs: row.told_at.getTime(), pending },
   };
 }
 
@@ -144,11 +144,11 @@ export async function storeGroups(tx: Queryable, groups: readonly NotifierGroup[
     [sql`slice`, sql`text[]`, ({ name }) => name.slice],
     [sql`kind`, sql`text[]`, ({ name }) => name.kind],
     [sql`subject`, sql`text[]`, ({ name }) => name.subject],
-    [sql`told_at`, sql`timestamptz[]`, ({ group }) => new Date(group.toldAtMs)],
-    [sql`held_count`, sql`bigint[]`, ({ group }) => group.held?.count ?? 0],
-    [sql`held_first_at`, sql`timestamptz[]`, ({ group }) => at(group.held?.firstAtMs)],
-    [sql`held_last_at`, sql`timestamptz[]`, ({ group }) => at(group.held?.lastAtMs)],
-    [sql`held_samples`, sql`jsonb[]`, ({ group }) => JSON.stringify(group.held?.samples ?? [])],
+    [sql`told_at`, sql`timestamptz[]`, ({ group }) => new Date(group.notifiedAtMs)],
+    [sql`held_count`, sql`bigint[]`, ({ group }) => group.pending?.count ?? 0],
+    [sql`held_first_at`, sql`timestamptz[]`, ({ group }) => at(group.pending?.firstAtMs)],
+    [sql`held_last_at`, sql`timestamptz[]`, ({ group }) => at(group.pending?.lastAtMs)],
+    [sql`held_samples`, sql`jsonb[]`, ({ group }) => JSON.stringify(group.pending?.samples ?? [])],
   ]);
   await tx.query(sql`
     INSERT INTO platform.notify_groups

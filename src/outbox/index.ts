@@ -1,36 +1,38 @@
 import type { Backoff } from '../kernel/backoff.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
+import { createReaper } from '../platform/work/reaper.ts';
 import type { Broker } from '../platform/broker/port.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
-import { createNamedLease } from '../platform/postgres/named-lease.ts';
-import type { Wake } from '../platform/postgres/wake.ts';
-import type { Worker } from '../platform/postgres/work.ts';
+import { createGauges } from '../platform/work/gauges.ts';
+import { notify, type Wake } from '../platform/work/wake.ts';
+import { outboxChannel } from './channel.ts';
+import { sql } from '../platform/postgres/sql.ts';
+import { orders } from './orders-table.ts';
+import { hasRow, type Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { addOutboxRoutes } from './adapter/http-routes.ts';
+import { addAcceptRoutes } from './accept/routes.ts';
+import { findReplay, insertOrder } from './accept/insert-order.ts';
+import { findOrder, getOrderDetails } from './browse/find-order.ts';
+import { addBrowseRoutes } from './browse/routes.ts';
+import { addDecideRoutes } from './decide/routes.ts';
 import type { DestinationSettings } from './domain/destination-settings.ts';
-import { createDestination } from './infra/create-destination.ts';
-import { createDelivery } from './infra/delivery-services.ts';
-import { destinationsCheck } from './infra/destinations-check.ts';
-import { createGlobalFigures } from './infra/global-figures.ts';
-import { createPostgresDeliveryStore } from './infra/postgres-delivery-store.ts';
-import { createPostgresDestinationState } from './infra/postgres-destination-state.ts';
-import { createPostgresOrderReader } from './infra/postgres-order-reader.ts';
-import { createPostgresOrderStore } from './infra/postgres-order-store.ts';
-import { createPostgresRetention } from './infra/postgres-retention.ts';
-import { createRetentionService } from './infra/retention-service.ts';
-import { createSendMetrics } from './infra/send-metrics.ts';
-import type { Destination } from './usecase/ports.ts';
+import type { Destination, DestinationStatus } from './destinations.ts';
+import { openDestination } from './deliver/senders/open-destination.ts';
+import type { OpenDestination } from './deliver/senders/port.ts';
+import { createDelivery } from './deliver/delivery-services.ts';
+import { destinationsCheck } from './deliver/destinations-check.ts';
+import { reapOrders } from './deliver/reap-orders.ts';
+import { orderGauges } from './upkeep/gauges.ts';
+import { createOrderRetention } from './upkeep/retention.ts';
 
-/** For whoever adds orders of the system itself. */
-export { addInternalOrder, addInternalOrders } from './infra/add-internal-order.ts';
-export { destinationsWithDead } from './infra/destinations-with-dead.ts';
-export { unsentKeys } from './infra/unsent-keys.ts';
+export { addInternalOrders } from './accept/add-internal-orders.ts';
+export { destinationsWithDead } from './browse/destinations-with-dead.ts';
+export { unsentKeys } from './upkeep/unsent-keys.ts';
 export type { DestinationSettings };
 
 export type OutboxOptions = Readonly<{
@@ -44,7 +46,7 @@ export type OutboxOptions = Readonly<{
   backoff: Backoff;
   probe: Readonly<{ initialMs: number; maxMs: number }>;
   destinations: readonly DestinationSettings[];
-  /** Made by the system itself: `_saga_events`, `_notify_ops`. */
+  /** Used by the system itself: `_saga_events`, `_notify_ops`. */
   internalDestinations: readonly DestinationSettings[];
 }>;
 
@@ -63,98 +65,102 @@ export type Outbox = Readonly<{
   addRoutes(app: HttpApp): void;
   /** Sends orders to their destinations. */
   delivery: readonly Service[];
-  /** Knows of throttles and circuits; in every process that sends or shows orders. */
+  /** Tracks throttles and circuits; runs in every process that sends or shows orders. */
   watch: Service;
-  /** Ends the attempts of lost workers; in every process that sends or shows orders. */
+  /** Releases orders of lost workers; runs in every process that sends or shows orders. */
   reaper: Service;
-  /** What one replica does for all: figures, retention. */
+  /** What one replica does for all: gauges and retention. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
 
 export const outboxMigrations: MigrationSource = {
   slice: 'outbox',
-  directory: new URL('infra/migrations/', import.meta.url),
+  directory: new URL('migrations/', import.meta.url),
 };
 
-const reapEveryMs = 1000;
-
 export function createOutbox(deps: OutboxDeps): Outbox {
-  const { db, worker, options } = deps;
+  const { db, options } = deps;
   const log = deps.logger.child({ slice: 'outbox' });
   const destinations = openDestinations(deps);
-  const store = createPostgresDeliveryStore(db, worker, {
-    ...options,
-    ownRetryMax: new Map([...destinations.values()].map(({ name, policy }) => [name, policy.retryMax])),
-    askable: [...destinations.values()].filter(({ askStatus }) => askStatus !== null).map(({ name }) => name),
-    onSettleRetry: (error) => log.warn({ err: error }, 'settling is tried again'),
-  });
-  const states = createPostgresDestinationState(db);
-  const reader = createPostgresOrderReader(db);
-  const delivery = createDelivery({
-    ...options,
-    db,
-    clock: deps.clock,
-    wake: deps.wake,
-    log,
-    store,
-    states,
-    destinations,
-    sends: createSendMetrics(deps.metrics, log),
-  });
-
-  const figures = createGlobalFigures(deps.metrics, {
-    db,
-    states: async () => [...destinations.keys()].flatMap((name) => delivery.stateOf(name)),
-  });
-  const onLeaseError = (error: unknown): void => log.warn({ err: error }, 'maintenance failed');
+  const delivery = createDelivery({ ...deps, ...options, log, destinations });
+  const { statusOf } = delivery;
 
   return {
     addRoutes: (app) =>
-      addOutboxRoutes(app, {
-        store: createPostgresOrderStore(db, options),
-        reader,
-        destinations,
-        gateOf: delivery.gateOf,
-      }),
+      addOutboxRoutes(app, { db, destinations, statusOf, ledgerTtlMs: options.ledgerTtlMs }),
     delivery: delivery.services,
     watch: delivery.watch,
-    reaper: createLoop({
+    reaper: createReaper({
       name: 'outbox reaper',
-      everyMs: reapEveryMs,
-      async run() {
-        const reaped = await store.reap();
-        if (reaped > 0) log.warn({ count: reaped }, 'attempts of lost workers were ended');
+      clock: deps.clock,
+      shortestLeaseMs: options.leaseMs,
+      hasLeased: () => hasRow(db, orders, sql`t.status = 'sending'`),
+      async reap() {
+        const count = await reapOrders({ ...options, db, destinations });
+        if (count > 0) for (const name of destinations.keys()) await notify(db, outboxChannel(name));
+        return count;
       },
-      onError: (error) => log.warn({ err: error }, 'the reaper failed'),
+      onReaped: (count) => log.warn({ count }, 'released orders of lost workers'),
+      onError: (error) => log.warn({ err: error }, 'reaper failed'),
     }),
-    maintenance: [
-      createNamedLease(worker, {
-        name: 'outbox.figures',
-        leaseMs: 15_000,
-        work: (held) => figures.export(held),
-        onError: onLeaseError,
-      }),
-      createRetentionService(worker, {
-        retention: createPostgresRetention(db, options),
-        onPurged: (purged) => {
-          if (purged.archived + purged.deleted + purged.forgotten > 0)
-            log.info(purged, 'orders that are done were archived, and old ones removed');
-        },
-        onAuditMaintained: (maintenance) =>
-          log.debug(maintenance, 'the months of the audit were looked after'),
-        onError: onLeaseError,
-      }),
-    ],
-    checks: [destinationsCheck(store, destinations, delivery.gateOf)],
+    maintenance: createMaintenance(deps, { log, destinations: [...destinations.keys()], statusOf }),
+    checks: [destinationsCheck(db, destinations, statusOf)],
   };
 }
 
-function openDestinations({ broker, options }: OutboxDeps): ReadonlyMap<string, Destination> {
+/** What one process does for all: gauges and retention. */
+function createMaintenance(
+  { db, worker, metrics, options }: OutboxDeps,
+  {
+    log,
+    destinations,
+    statusOf,
+  }: Readonly<{ log: Logger; destinations: readonly string[]; statusOf: StatusOf }>,
+): readonly Service[] {
+  const gauges = orderGauges(metrics, {
+    db,
+    states: () =>
+      destinations.flatMap((destination) => {
+        const snapshot = statusOf(destination)?.snapshot;
+        if (snapshot === undefined) return [];
+        return [{ destination, rate: snapshot.rate, isOpen: snapshot.circuit.state === 'open' }];
+      }),
+  });
+  return [
+    createGauges(worker, { name: 'outbox.gauges', ...gauges, log }),
+    createOrderRetention(worker, { db, log, options }),
+  ];
+}
+
+type StatusOf = (destination: string) => DestinationStatus | null;
+
+export type OutboxRouteDeps = Readonly<{
+  db: Database;
+  /** Every configured destination, including the internal ones. */
+  destinations: ReadonlyMap<string, Destination>;
+  statusOf: StatusOf;
+  ledgerTtlMs: number;
+}>;
+
+export function addOutboxRoutes(app: HttpApp, deps: OutboxRouteDeps): void {
+  const { db } = deps;
+  addAcceptRoutes(app, deps);
+  addBrowseRoutes(app, deps);
+  addDecideRoutes(app, {
+    ...deps,
+    insertOrder,
+    findReplay: (order) => findReplay(db, order),
+    findOrder: (id) => findOrder(db, id),
+    getOrderDetails: (id) => getOrderDetails(db, id),
+  });
+}
+
+function openDestinations({ broker, options }: OutboxDeps): ReadonlyMap<string, OpenDestination> {
   const { retryMax, backoff } = options;
-  const open = (settings: DestinationSettings, isInternal: boolean): [string, Destination] => [
+  const open = (settings: DestinationSettings, isInternal: boolean): [string, OpenDestination] => [
     settings.name,
-    createDestination(settings, { broker, retryMax, backoff, isInternal }),
+    openDestination(settings, { broker, retryMax, backoff, isInternal }),
   ];
   return new Map([
     ...options.destinations.map((settings) => open(settings, false)),

@@ -1,39 +1,49 @@
 import type { Clock } from '../kernel/clock.ts';
-import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
+import { createReaper } from '../platform/work/reaper.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
-import type { Wake } from '../platform/postgres/wake.ts';
-import type { Worker } from '../platform/postgres/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { checkWorkflow as checkWithServices, type CheckedWorkflow } from './adapter/check-workflow.ts';
-import { addSagaSliceRoutes } from './adapter/http-routes.ts';
-import { MAX_WORKFLOW_BYTES, readWorkflow } from './adapter/workflow-yaml.ts';
+import { createGauges } from '../platform/work/gauges.ts';
+import { notify, type Wake } from '../platform/work/wake.ts';
+import { sql } from '../platform/postgres/sql.ts';
+import { createWaits } from '../platform/work/wait-for-due.ts';
+import { hasRow, type Worker } from '../platform/work/work.ts';
+import { addSagaRoutes } from './browse/saga-routes.ts';
+import { addServiceRoutes } from './browse/service-routes.ts';
+import { addActionRoutes } from './decide/action-routes.ts';
+import type { DecideDeps } from './decide/locked-saga.ts';
+import { resumeSaga } from './decide/resume-saga.ts';
+import { addRetryRoutes } from './decide/retry-routes.ts';
+import { checkWorkflow as checkWithServices, type CheckedWorkflow } from './define/check-workflow.ts';
+import { createMethodCheck } from './define/method-check.ts';
+import { createWorkflowFiles } from './define/workflow-files.ts';
+import { addWorkflowRoutes } from './define/workflow-routes.ts';
+import { workflowsCheck } from './define/workflows-check.ts';
+import { listWorkflows } from './define/workflows-table.ts';
 import type { ServiceSettings } from './domain/service-settings.ts';
-import { createActing } from './infra/acting.ts';
-import { createCalledMethods } from './infra/called-methods.ts';
-import { createDatabaseClock } from './infra/database-clock.ts';
-import { eventsCheck } from './infra/events-check.ts';
-import { findFormerMigrations } from './infra/former-system.ts';
-import { createMaintenance } from './infra/maintenance-services.ts';
-import { createAskMethods, openServices } from './infra/open-services.ts';
-import { createPostgresSagaStore } from './infra/postgres-saga-store.ts';
-import { createPostgresWorkflows } from './infra/postgres-workflows.ts';
-import { createSagaMetrics } from './infra/saga-metrics.ts';
-import { sagaChannel } from './infra/saga-rows.ts';
-import type { AddEvents } from './infra/settle-sagas.ts';
-import { createWorkflowFiles } from './infra/workflow-files.ts';
-import { workflowsCheck } from './infra/workflows-check.ts';
-import { createCallSlots } from './usecase/call-slots.ts';
-import { checkMethods } from './usecase/register-workflow.ts';
-import { createSagaEngine } from './usecase/run-sagas.ts';
-import { createSettleQueue } from './usecase/settle-queue.ts';
+import { findPredecessorMigrations } from './predecessor-migrations.ts';
+import { createCallSemaphore } from './run/call-semaphore.ts';
+import { firstDueInMs } from './run/claim-sagas.ts';
+import { createDatabaseClock, type DatabaseClock } from './run/database-clock.ts';
+import { engineSql } from './run/engine-sql.ts';
+import { eventsCheck } from './run/events-check.ts';
+import { reapSagas } from './run/reap-sagas.ts';
+import { createSagaEngine } from './run/run-sagas.ts';
+import { createSagaMetrics, type SagaMetrics } from './run/saga-metrics.ts';
+import { createServiceOutages } from './run/service-outages.ts';
+import { createAskMethods, openServices, type Services } from './run/services/open-services.ts';
+import { sagaChannel, sagas } from './saga-table.ts';
+import { addStartRoutes } from './start/start-routes.ts';
+import { createSagaRetention } from './upkeep/retention.ts';
+import { sagaGauges } from './upkeep/gauges.ts';
+import type { AddEvents } from './write-sagas.ts';
 
-export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './adapter/check-workflow.ts';
-export { createAddEvents, eventsDestination, eventsDestinations } from './infra/saga-events.ts';
+export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './define/check-workflow.ts';
+export { createAddEvents, eventsDestination, eventsDestinations } from './run/saga-events.ts';
 
 export type SagaDeps = Readonly<{
   db: Database;
@@ -42,9 +52,9 @@ export type SagaDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Tells the outside, in the transaction of what it tells about; null where there is nobody to tell. */
+  /** Publishes events in the transaction that causes them; null if they are not published. */
   addEvents: AddEvents | null;
-  /** Of these sagas, those with events that are not told yet; and whether some can never be. */
+  /** Which of these sagas have unpublished events; and whether some events are dead. */
   unsentEvents: (db: Queryable, sagaIds: readonly string[]) => Promise<ReadonlySet<string>>;
   hasDeadEvents: () => Promise<boolean>;
   options: Readonly<{
@@ -53,31 +63,33 @@ export type SagaDeps = Readonly<{
     leaseSecs: number;
     retentionMs: number;
     archiveRetentionMs: number;
+    /** Whether to retry sagas that are stuck because a service was down when it is back. */
+    autoResume: boolean;
     services: readonly ServiceSettings[];
   }>;
 }>;
 
 export type Saga = Readonly<{
   addRoutes(app: HttpApp): void;
-  /** Registers the workflows of the folder; in every process that runs sagas or shows them. */
+  /** Registers the workflows of the folder; in every process that runs or shows sagas. */
   workflowFiles: Service;
   /** Runs sagas. */
   engine: Service;
-  /** Lets the sagas of lost workers go on; in every process that runs sagas or shows them. */
+  /** Releases expired leases; in every process that runs or shows sagas. */
   reaper: Service;
-  /** What one replica does for all: archive, figures. */
+  /** Runs in one replica at a time: circuits, gauges, retention. */
   maintenance: readonly Service[];
   checks: readonly HealthCheck[];
 }>;
 
-/** A database of the system that came before ours has the first migrations, but no history of them. */
+/** A database of the predecessor has the first migrations, but no history of them. */
 export const sagaMigrations: MigrationSource = {
   slice: 'saga',
-  directory: new URL('infra/migrations/', import.meta.url),
-  baseline: findFormerMigrations,
+  directory: new URL('migrations/', import.meta.url),
+  baseline: findPredecessorMigrations,
 };
 
-/** For the command line, which looks at a workflow without a running system; null: with no services in view. */
+/** For the command line, which checks a workflow without a server; null if no services are configured. */
 export async function checkWorkflow(
   text: string,
   settings: readonly ServiceSettings[] | null,
@@ -91,105 +103,141 @@ export async function checkWorkflow(
   }
 }
 
-const reapEveryMs = 1000;
 const pollMs = 1000;
 
 export function createSaga(deps: SagaDeps): Saga {
-  const { db, worker, clock, options } = deps;
+  const { db, worker, clock, addEvents, options } = deps;
   const log = deps.logger.child({ slice: 'saga' });
   const time = createDatabaseClock(clock);
   const services = openServices(options.services);
-  const store = createPostgresSagaStore({ db, worker, time, addEvents: deps.addEvents });
-  const counts = createSagaMetrics(deps.metrics, log, time.now);
-  const known = new Map(options.services.map((service) => [service.name, service]));
-  const workflows = createPostgresWorkflows(db);
-  const askLocally = createAskMethods(services, 'local');
+  const configured = new Map(options.services.map((service) => [service.name, service]));
+  const onSettled = createSagaMetrics(deps.metrics, log, time.now).settled;
+  const decide: DecideDeps = { db, serviceOf: services.of, addEvents, onSettled };
   const workflowFiles = createWorkflowFiles({
-    directory: options.workflowDir,
-    workflows,
-    read: (text) => readWorkflow(text, known),
-    check: async (workflow) => (await checkMethods(askLocally, workflow)).flaws,
-    maxBytes: MAX_WORKFLOW_BYTES,
-    log,
-  });
-  const calledMethods = createCalledMethods({
-    workflows,
-    askMethods: createAskMethods(services),
-    onTroubles: (troubles) =>
-      log.warn({ troubles }, 'workflows call what services do not have, or do not tell'),
-    onError: (error) => log.warn({ err: error }, 'looking at what workflows call failed'),
-  });
-  const engine = createSagaEngine(
-    {
-      store,
-      clock,
-      queue: createSettleQueue(store),
-      slots: createCallSlots({
-        most: options.maxConcurrent,
-        mostTo: (name) => services.of(name)?.maxInFlight ?? 1,
-        mostWaiting: options.maxConcurrent,
-      }),
-      send: services.send,
-      serviceOf: services.of,
-      now: time.now,
-      random: Math.random,
-      onSettled: counts.settled,
-      waitForWork: (ms, signal) => deps.wake.wait(sagaChannel, ms, signal),
-      onError: (what, error) => log.warn({ err: error }, `${what} failed`),
-    },
-    { mostHeld: 2 * options.maxConcurrent, leaseMs: options.leaseSecs * 1000, pollMs },
-  );
-
-  const reaper = createLoop({
-    name: 'saga reaper',
-    everyMs: reapEveryMs,
-    async run() {
-      const reaped = await store.reap();
-      if (reaped > 0) log.warn({ count: reaped }, 'sagas of lost workers go on');
-    },
-    onError: (error) => log.warn({ err: error }, 'the reaper failed'),
-  });
-  const acting = createActing({
     db,
     log,
+    directory: options.workflowDir,
+    services: configured,
+    askMethods: createAskMethods(services, 'local'),
+  });
+  const askMethods = createAskMethods(services);
+  const methodCheck = createMethodCheck({
+    listWorkflows: () => listWorkflows(db),
+    askMethods,
+    onProblems: (problems) =>
+      log.warn({ problems }, 'workflows call methods that services lack or do not list'),
+    onError: (error) => log.warn({ err: error }, 'failed to check the methods that workflows call'),
+  });
+  const outages = createServiceOutages({
+    db,
+    worker,
+    clock,
+    log,
     services,
-    addEvents: deps.addEvents,
-    onSettled: counts.settled,
+    resume: options.autoResume ? (sagaId, service) => resumeSaga(decide, sagaId, service) : null,
   });
 
   return {
-    addRoutes: (app) => addSagaSliceRoutes(app, { ...acting, services: known }),
+    addRoutes(app) {
+      addWorkflowRoutes(app, { db, log, services: configured, askMethods });
+      addStartRoutes(app, db);
+      addSagaRoutes(app, db);
+      addActionRoutes(app, { ...decide, log });
+      addRetryRoutes(app, { ...decide, clock, log });
+      addServiceRoutes(app, { db, services: configured });
+    },
     workflowFiles: {
       ...workflowFiles,
       async start() {
         await workflowFiles.start();
-        // A service that is away keeps nobody waiting.
-        void calledMethods.look();
+        // In the background, because a service may be down.
+        void methodCheck.run();
       },
     },
-    engine,
+    ...createRun(deps, { log, time, services, outages, onSettled }),
+    maintenance: [
+      outages.watch,
+      createGauges(worker, { name: 'saga.gauges', ...sagaGauges(deps.metrics, { db }), log }),
+      createSagaRetention(worker, { db, log, options: { ...options, unsentEvents: deps.unsentEvents } }),
+    ],
+    checks: [
+      workflowsCheck(db, {
+        badFiles: workflowFiles.bad,
+        services: [...configured.keys()],
+        methodProblems: methodCheck.problems,
+      }),
+      ...(addEvents === null ? [] : [eventsCheck(deps.hasDeadEvents)]),
+    ],
+  };
+}
+
+type RunParts = Readonly<{
+  log: Logger;
+  time: DatabaseClock;
+  services: Services;
+  outages: ReturnType<typeof createServiceOutages>;
+  onSettled: SagaMetrics['settled'];
+}>;
+
+function createRun(
+  { db, worker, clock, wake, addEvents, options }: SagaDeps,
+  { log, time, services, outages, onSettled }: RunParts,
+): Pick<Saga, 'engine' | 'reaper'> {
+  const engine = createSagaEngine(
+    {
+      ...engineSql({ db, worker, time, addEvents }),
+      clock,
+      calls: createCallSemaphore({
+        maxInFlight: options.maxConcurrent,
+        maxInFlightTo: (name) => services.of(name)?.maxInFlight ?? 1,
+        maxWaiting: options.maxConcurrent,
+      }),
+      circuits: outages.circuits,
+      send: services.send,
+      serviceOf: services.of,
+      now: time.now,
+      random: Math.random,
+      onSettled,
+      ...createWaits(wake, sagaChannel, () => firstDueInMs(db)),
+      onError: (what, error) => log.warn({ err: error }, `${what} failed`),
+    },
+    { maxLeased: 2 * options.maxConcurrent, leaseMs: options.leaseSecs * 1000, pollMs },
+  );
+
+  const reaper = createReaper({
+    name: 'saga reaper',
+    clock,
+    shortestLeaseMs: options.leaseSecs * 1000,
+    hasLeased: () => hasRow(db, sagas, sql`t.lease_owner IS NOT NULL`),
+    async reap() {
+      const count = await reapSagas(db);
+      if (count > 0) await notify(db, sagaChannel);
+      return count;
+    },
+    onReaped: (count) => log.warn({ count }, 'released sagas of lost workers'),
+    onError: (error) => log.warn({ err: error }, 'reaper failed'),
+  });
+  return {
+    engine: {
+      ...engine,
+      async start() {
+        await outages.startRefresh(() => engine.leasedCount() > 0);
+        await engine.start();
+      },
+      async stop(deadline) {
+        await engine.stop(deadline);
+        await outages.stopRefresh(deadline);
+        // Other replicas take over what was released.
+        await notify(db, sagaChannel).catch(() => {});
+      },
+    },
     reaper: {
       ...reaper,
-      // The last to stop of those that use them, also where no engine runs.
+      // The reaper stops last of all that use the services, also in a process without an engine.
       async stop(deadline) {
         await reaper.stop(deadline);
         await services.close();
       },
     },
-    maintenance: createMaintenance({
-      db,
-      worker,
-      metrics: deps.metrics,
-      log,
-      retention: { ...options, unsentEvents: deps.unsentEvents },
-    }),
-    checks: [
-      workflowsCheck(db, {
-        badFiles: workflowFiles.bad,
-        services: [...known.keys()],
-        methodTroubles: calledMethods.troubles,
-      }),
-      ...(deps.addEvents === null ? [] : [eventsCheck(deps.hasDeadEvents)]),
-    ],
   };
 }

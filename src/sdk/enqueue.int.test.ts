@@ -14,8 +14,6 @@ let queues = 0;
 before(async () => {
   database = await createTestDatabase();
   pool = new Pool({ connectionString: database.url, max: 10 });
-  // From the first one on the pool knows the time of the database, and makes ids itself.
-  await jobs.enqueue(pool, 'first', 0);
 });
 after(async () => {
   await pool.end();
@@ -175,11 +173,6 @@ test('whoever waits for a job is told when it is added, on a pool and in a trans
     await inTransaction((tx) => jobs.enqueue(tx, waited, 1));
     await listener.query('SELECT 1');
     assert.deepEqual(told, [`jobs:${waited}`, `jobs:${waited}`]);
-    // The statement on a pool tells them by the way, in this value.
-    const lost = await database.db.query(
-      sql`SELECT FROM jobs.job_queue WHERE queue = ${waited} AND lease_lost`,
-    );
-    assert.deepEqual(lost, []);
   } finally {
     await listener.end();
   }
@@ -370,16 +363,6 @@ test('a service needs no more rights than to add', async () => {
       many.map(({ duplicate }) => duplicate),
       [false, true],
     );
-    // As on a pool of its own, where the statement is another one.
-    const ownPool = {
-      totalCount: 1,
-      idleCount: 0,
-      waitingCount: 0,
-      query: ({ text, values }: Readonly<{ text: string; values: unknown[] }>) => tx.query(text, values),
-    };
-    for (const payload of [4, 4.5])
-      assert.equal((await jobs.enqueue(ownPool as never, queue, payload)).duplicate, false);
-    assert.equal((await jobs.enqueue(ownPool as never, queue, 5, { dedupeKey: 'k' })).duplicate, true);
     await run('RESET ROLE');
     await run(`DROP OWNED BY ${role}`);
     await run(`DROP ROLE ${role}`);

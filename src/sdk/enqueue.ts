@@ -4,10 +4,9 @@ import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Status } from '../jobs/domain/job.ts';
 import { prepared, sql } from '../platform/postgres/sql.ts';
-import { jobIdsOf } from './job-ids.ts';
 import { queueOf, readPayload, type Queue } from './queue.ts';
 import { traceparentOf } from './traceparent.ts';
-import { askClient, isPool, tellClient, type Transaction } from './transaction.ts';
+import { askClient, type Transaction } from './transaction.ts';
 import { writeJson } from './write-json.ts';
 
 export type EnqueueOptions = Readonly<{
@@ -31,8 +30,6 @@ export type EnqueuedJob = Readonly<{ jobId: string; status: Status; duplicate: b
 const maxPayloadBytes = 1024 * 1024;
 const maxRetriesLimit = 1000;
 const batchSize = 1000;
-/** With more calls than these before it a job may wait so long for a connection that its id is no longer of its time. */
-const maxWaiting = 100;
 /** Whatever the number of jobs: a statement that is much larger is slow to send and to take apart. */
 const batchBytes = 4 * 1024 * 1024;
 
@@ -51,52 +48,14 @@ export async function enqueue<Input, Output>(
   // As they are now, whatever the caller does with them later.
   const job = storableOf(payload, options);
   if (target.schema !== null) await requireMatch(target, payload, '');
-  if (!isPool(tx)) return callEnqueue(tx, target.name, job);
-  const ids = jobIdsOf(tx);
-  const jobId = isPlain(job) && tx.waitingCount < maxWaiting ? ids.next() : null;
-  if (jobId !== null) {
-    await insertPlain(tx, target.name, jobId, job);
-    return { jobId, status: 'pending', duplicate: false };
-  }
-  const asked = ids.ask();
-  const answer = await callEnqueue(tx, target.name, job);
-  if (!answer.duplicate) asked.note(answer.jobId);
-  return answer;
-}
-
-const call = { call: 'jobs.enqueue', slice: 'jobs' };
-
-/** The way for any client, in a transaction or not: by the function, which has its plans ready on every connection. */
-async function callEnqueue(tx: Transaction, queue: string, job: StorableJob): Promise<EnqueuedJob> {
   const statement = sql`
     SELECT job_id::text AS job_id, status, is_duplicate::text AS is_duplicate
     FROM jobs.enqueue(
-      p_queue => ${queue}::text, p_payload => ${job.payload}::jsonb, p_dedupe_key => ${job.dedupeKey}::text,
+      p_queue => ${target.name}::text, p_payload => ${job.payload}::jsonb, p_dedupe_key => ${job.dedupeKey}::text,
       p_priority => ${job.priority}::int, p_run_at => ${job.runAt}::timestamptz,
       p_max_retries => ${job.maxRetries}::int, p_trace => ${job.trace}::text)`;
-  const [row] = await askClient(tx, prepared(statement), call);
+  const [row] = await askClient(tx, prepared(statement), { call: 'jobs.enqueue', slice: 'jobs' });
   return enqueuedOf(row as EnqueuedRow);
-}
-
-function isPlain({ dedupeKey, priority, runAt, maxRetries }: StorableJob): boolean {
-  return dedupeKey === null && priority === 0 && runAt === null && maxRetries === null;
-}
-
-/**
- * What the function does with a job of which nothing is said, as one statement that the pool's connections keep ready.
- * Nothing is returned, which makes it cheaper: so whoever waits is told by the way, in a value (the last one) that is
- * false whether somebody does or not.
- */
-function insertPlain(tx: Transaction, queue: string, jobId: string, job: StorableJob): Promise<void> {
-  const statement = sql`
-    INSERT INTO jobs.job_queue
-      (job_id, queue, payload, trace, max_retries, run_at, sort_at, created_at, lease_lost)
-    VALUES (${jobId}::uuid, ${queue}::text, ${job.payload}::jsonb, ${job.trace}::text,
-            COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = ${queue}::text), 3),
-            statement_timestamp(), statement_timestamp(), statement_timestamp(),
-            (SELECT pg_notify('redrive', channel) IS NULL FROM platform.idle_workers
-             WHERE channel = ${`jobs:${queue}`}::text AND idle_until > statement_timestamp() LIMIT 1) IS TRUE)`;
-  return tellClient(tx, prepared(statement), call);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What a service imports: `import { jobs, outbox, saga } from 'redrive'`. Nothing of the server is loaded with it. */
 export { busy, notRetryable, retryAfter, snooze } from '../jobs/domain/handler-signals.ts';
-export type { JobContext } from '../jobs/usecase/job-run.ts';
+export type { JobContext } from '../jobs/run/job-run.ts';
 export type { EnqueuedJob, EnqueueOptions, NewJob } from './enqueue.ts';
 export type { Job, JobHandler } from './job-handler.ts';
 export type { JobEvent, JobOutcome } from './jobs-events.ts';

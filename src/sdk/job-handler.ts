@@ -1,7 +1,7 @@
 import { context, trace } from '@opentelemetry/api';
 import { notRetryable } from '../jobs/domain/handler-signals.ts';
-import type { JobContext } from '../jobs/usecase/job-run.ts';
-import type { ClaimedJob } from '../jobs/usecase/ports.ts';
+import type { JobContext } from '../jobs/run/job-run.ts';
+import type { ClaimedJob } from '../jobs/claim-jobs.ts';
 import { contextOf, readTraceContext } from '../platform/telemetry/trace-context.ts';
 import { withSpan } from '../platform/telemetry/tracing.ts';
 import { readPayload, type Queue } from './queue.ts';
@@ -13,22 +13,22 @@ export type Job<Payload = unknown> = Readonly<{
   /** How often it has failed so far. */
   retryCount: number;
   maxRetries: number;
-  /** How often it was put off so far. */
+  /** How often it was deferred so far. */
   deferrals: number;
   traceparent: string | null;
 }>;
 
-/** What it returns is kept as the result; what it throws is a failure. */
+/** The return value is stored as the result; a thrown error is a failure. */
 export type JobHandler<Payload> = (job: Job<Payload>, context: JobContext) => unknown;
 
 const tracer = trace.getTracer('redrive');
 
-/** The handler of the service, given what it knows of a job, below the span that has added it. */
+/** Wraps the service's handler: checks the payload, and runs it in a span below the one that added the job. */
 export function handlerOf<Input, Output>(
   queue: Queue<Input, Output>,
   handler: JobHandler<Output>,
 ): (job: ClaimedJob, context: JobContext) => unknown {
-  if (typeof handler !== 'function') throw new TypeError('handler is no function');
+  if (typeof handler !== 'function') throw new TypeError('handler is not a function');
   const handle = (claimed: ClaimedJob, payload: Output, about: JobContext): unknown => {
     const { jobId, retryCount, maxRetries, deferrals, trace: traceparent } = claimed;
     const job = { jobId, queue: queue.name, payload, retryCount, maxRetries, deferrals, traceparent };

@@ -1,18 +1,20 @@
-import type { ReapedJob } from '../jobs/infra/postgres-job-store.ts';
-import type { JobEnd } from '../jobs/usecase/ports.ts';
+import { messageOf } from '../kernel/errors.ts';
+import { outcomeOf } from '../jobs/job-metrics.ts';
+import type { ReapedJob } from '../jobs/run/reap-jobs.ts';
+import type { Settlement } from '../jobs/settle-jobs.ts';
 
-/** What workers tell about their work: for logs and metrics. */
+/** Events of the workers, for logs and metrics. */
 export type JobEvent =
   | Readonly<{
       type: 'finished';
       queue: string;
       jobId: string;
       outcome: JobOutcome;
-      /** From the start of the handler until its end was written down; null where it was not started. */
+      /** How long the handler ran; null if it was not started. */
       seconds: number | null;
       error: string | null;
     }>
-  /** An attempt of a lost worker, of whatever process and queue, was ended. */
+  /** A job of a lost worker, of any process and queue, was released. */
   | Readonly<{
       type: 'reaped';
       queue: string;
@@ -20,23 +22,24 @@ export type JobEvent =
       outcome: Extract<JobOutcome, 'failed' | 'dead_letter'>;
       error: string;
     }>
-  /** Something failed that is tried again. */
+  /** Something failed and will be retried. */
   | Readonly<{ type: 'trouble'; what: string; error: unknown }>;
 
 /**
- * `failed`: it is tried again. `dead_letter`: it is not. `deferred`: snoozed, given back or busy. `stale`: it was
- * somebody else's by then, so that its end counts for nothing.
+ * `failed`: it will be retried. `dead_letter`: it will not. `deferred`: snoozed or busy. `stale`: its lease was lost, so
+ * that its outcome is ignored.
  */
 export type JobOutcome = 'completed' | 'failed' | 'dead_letter' | 'deferred' | 'stale';
 
-export function finished(queue: string, end: JobEnd, status: string | null): JobEvent {
+export function finished(queue: string, settlement: Settlement, status: string | null): JobEvent {
+  const { job, ran } = settlement;
   return {
     type: 'finished',
     queue,
-    jobId: end.job.jobId,
-    outcome: outcomeOf(end, status),
-    seconds: end.startedAt === null ? null : Math.max(0, Date.now() - end.startedAt.getTime()) / 1000,
-    error: end.end === 'failed' ? end.error : null,
+    jobId: job.jobId,
+    outcome: outcomeOf(settlement, status),
+    seconds: ran === null ? null : ran.ms / 1000,
+    error: settlement.outcome === 'failed' ? settlement.error : null,
   };
 }
 
@@ -44,13 +47,7 @@ export function reaped({ queue, jobId, status, error }: ReapedJob): JobEvent {
   return { type: 'reaped', queue, jobId, outcome: status, error };
 }
 
-function outcomeOf({ end }: JobEnd, status: string | null): JobOutcome {
-  if (status === null) return 'stale';
-  if (status === 'dead_letter' || status === 'completed') return status;
-  return end === 'deferred' ? 'deferred' : 'failed';
-}
-
-/** Where nobody else listens: what somebody has to know of goes to the standard error output. */
+/** The default listener: writes what needs attention to standard error. */
 export function logEvent(event: JobEvent): void {
   const line = lineOf(event);
   if (line !== null) process.stderr.write(`redrive: ${line}\n`);
@@ -61,19 +58,19 @@ export function lineOf(event: JobEvent): string | null {
     case 'finished':
       if (event.outcome === 'dead_letter') return deadLine(event);
       if (event.outcome === 'stale')
-        return `the end of job ${event.jobId} of ${event.queue} came too late and was dropped`;
+        return `dropped the outcome of job ${event.jobId} of ${event.queue}: its lease was lost`;
       return null;
     case 'reaped':
       return event.outcome === 'dead_letter'
         ? deadLine(event)
-        : `an attempt of job ${event.jobId} of ${event.queue} was ended, and it is tried again: ${event.error}`;
+        : `retrying job ${event.jobId} of ${event.queue}: ${event.error}`;
     case 'trouble':
-      return `${event.what}: ${event.error instanceof Error ? event.error.message : String(event.error)}`;
+      return `${event.what}: ${messageOf(event.error)}`;
   }
 }
 
-type Died = Readonly<{ queue: string; jobId: string; error: string | null }>;
+type DeadJob = Readonly<{ queue: string; jobId: string; error: string | null }>;
 
-function deadLine({ queue, jobId, error }: Died): string {
-  return `job ${jobId} of ${queue} is a dead_letter: ${error ?? 'put off too often'}`;
+function deadLine({ queue, jobId, error }: DeadJob): string {
+  return `job ${jobId} of ${queue} is a dead_letter: ${error ?? 'deferred too often'}`;
 }

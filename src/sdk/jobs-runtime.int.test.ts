@@ -7,7 +7,7 @@ import { sql } from '../platform/postgres/sql.ts';
 import type { JobEvent } from './jobs-events.ts';
 import { createRuntime } from './jobs-runtime.ts';
 
-test('each job of a lost worker is told by itself, whatever its queue: what became of it, and why', async (t) => {
+test('each released job of a lost worker is an event, whatever its queue, with its outcome and error', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const events: JobEvent[] = [];
@@ -15,7 +15,7 @@ test('each job of a lost worker is told by itself, whatever its queue: what beca
     listen: false,
     leaseMs: 30_000,
     pollMs: 1000,
-    tell: (event) => void events.push(event),
+    emit: (event) => void events.push(event),
   });
   const lost = await database.db.query<{ id: string }>(sql`
     INSERT INTO jobs.job_queue (queue, payload, status, retry_count, max_retries, lease_owner, lease_until)
@@ -26,7 +26,7 @@ test('each job of a lost worker is told by itself, whatever its queue: what beca
   t.after(() => stopAll(services, 5000));
   await eventually(() => assert.equal(events.length, 3));
   const error = 'the worker was lost while it ran the job';
-  const told = (n: number, queue: string, outcome: 'failed' | 'dead_letter'): JobEvent => ({
+  const reapedEvent = (n: number, queue: string, outcome: 'failed' | 'dead_letter'): JobEvent => ({
     type: 'reaped',
     queue,
     jobId: lost[n]?.id ?? assert.fail(),
@@ -34,9 +34,9 @@ test('each job of a lost worker is told by itself, whatever its queue: what beca
     error,
   });
   const expected = [
-    told(0, 'mail', 'failed'),
-    told(1, 'mail', 'dead_letter'),
-    told(2, 'other', 'dead_letter'),
+    reapedEvent(0, 'mail', 'failed'),
+    reapedEvent(1, 'mail', 'dead_letter'),
+    reapedEvent(2, 'other', 'dead_letter'),
   ];
   const byId = (all: readonly JobEvent[]): unknown => all.map((each) => JSON.stringify(each)).toSorted();
   assert.deepEqual(byId(events), byId(expected));

@@ -80,7 +80,7 @@ const jobBecomes = (jobId: string, status: string): Promise<Row> =>
     return row;
   });
 
-/** How the queue is told to be worked on, as the configuration of a server would say it. */
+/** Stores settings of the queue, as a configured server does. */
 async function configure(queue: string, backoffMs: number): Promise<void> {
   await database.db.query(sql`
     INSERT INTO jobs.queues (queue, backoff_initial_ms, backoff_max_ms, backoff_jitter)
@@ -101,7 +101,7 @@ const mailSchema: StandardSchema<Mail, Mail & { domain: string }> = {
   },
 };
 
-test('a job is handled with what its schema makes of the payload, and its result is kept', async (t) => {
+test('a handler gets the payload that its schema returns, and its result is stored', async (t) => {
   const mail = defineQueue(newQueue(), mailSchema);
   const pool = openPool();
   const worker = await jobs.work({ pool, queue: mail, handler: ({ payload }) => payload.domain });
@@ -128,7 +128,7 @@ test('a payload that does not match the schema is dead at once, and the handler 
   );
 });
 
-test('what becomes of jobs is told, and whoever listens cannot disturb the work', async (t) => {
+test('outcomes of jobs are events, and an error in the listener does not disturb the worker', async (t) => {
   const outcomes: string[] = [];
   const { pool, queue } = await startWork(
     t,
@@ -150,7 +150,7 @@ test('what becomes of jobs is told, and whoever listens cannot disturb the work'
   await eventually(() => assert.deepEqual(outcomes.toSorted(), ['completed', 'dead_letter', 'deferred']));
 });
 
-test('a service with rules of its own for types, sessions and isolation is worked for all the same', async (t) => {
+test('workers do not depend on the type parsers, session settings and isolation level of the service', async (t) => {
   const pool = openPool({
     types: { getTypeParser: () => ((text: string) => `<${text}>`) as never },
     options:
@@ -173,15 +173,15 @@ test('a service with rules of its own for types, sessions and isolation is worke
   );
 });
 
-test('a job that is cancelled while it runs is taken from its handler at once', async (t) => {
+test('a handler whose job is cancelled is told to stop at once', async (t) => {
   const started = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<unknown>();
+  const aborted = Promise.withResolvers<unknown>();
   const { pool, queue, events } = await startWork(
     t,
     (_job, { signal }) => {
-      signal.addEventListener('abort', () => told.resolve(signal.reason));
+      signal.addEventListener('abort', () => aborted.resolve(signal.reason));
       started.resolve();
-      return told.promise;
+      return aborted.promise;
     },
     { leaseMs: 3_600_000, pollMs: 60_000 },
   );
@@ -192,7 +192,7 @@ test('a job that is cancelled while it runs is taken from its handler at once', 
            lease_epoch = nextval('platform.lease_epochs')
     WHERE job_id = ${jobId}`);
   await database.db.query(sql`SELECT pg_notify('redrive', ${`jobs-cancelled:${queue}`})`);
-  assert.match(String(await told.promise), /cancelled/);
+  assert.match(String(await aborted.promise), /cancelled/);
   await eventually(() =>
     assert.deepEqual(
       events.filter(({ type }) => type === 'trouble'),
@@ -202,7 +202,7 @@ test('a job that is cancelled while it runs is taken from its handler at once', 
   assert.equal((await rowOf(jobId)).status, 'dead_letter');
 });
 
-test('progress can be seen while the job runs, and a heartbeat tells that it is no longer ours', async (t) => {
+test('progress is visible while the job runs, and a heartbeat throws after the lease was lost', async (t) => {
   const goOn = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();
   const { pool, queue } = await startWork(t, async (_job, { progress, heartbeat }) => {
@@ -217,10 +217,10 @@ test('progress can be seen while the job runs, and a heartbeat tells that it is 
   await database.db.query(sql`
     UPDATE jobs.job_queue SET lease_epoch = nextval('platform.lease_epochs') WHERE job_id = ${jobId}`);
   goOn.resolve();
-  assert.match(String(await ended.promise), /taken away/);
+  assert.match(String(await ended.promise), /lease was lost/);
 });
 
-test('the queues of a process share one connection that listens, and none where it is told to poll', async (t) => {
+test('the queues of a process share one LISTEN connection, and need none with wake: poll', async (t) => {
   // With the parts of the address in their places, as services often have them.
   const { hostname: host, port, pathname, username: user, password } = new URL(database.url);
   const parts = { host, port: Number(port), database: pathname.slice(1), user, password };
@@ -268,7 +268,7 @@ test('a worker whose handlers do not stop is degraded and claims nothing until o
   await eventually(() => assert.equal(worker.zombies(), 0));
 });
 
-test('a job that is tried again beside its own first handler, which did not stop, ends as the second says', async (t) => {
+test('a job that is retried beside its first handler, which did not stop, is settled by the second', async (t) => {
   const queue = newQueue();
   await configure(queue, 1);
   const first = Promise.withResolvers<string>();
@@ -293,7 +293,7 @@ test('a job that is tried again beside its own first handler, which did not stop
   assert.deepEqual([row.result, row.retry_count], ['the second', 1]);
 });
 
-test('a job that took its worker down and has one attempt left runs while nothing else of the process is claimed', async (t) => {
+test('a job that crashed its worker and has one attempt left runs while nothing else of the process is claimed', async (t) => {
   const pool = openPool();
   const workers = jobs.workers({ pool, pollMs: 50, onEvent: () => {} });
   t.after(() => workers.stop({ withinMs: 100 }));
@@ -321,7 +321,7 @@ test('a job that took its worker down and has one attempt left runs while nothin
   await eventually(() => assert.equal(handled, 201));
 });
 
-test('a stop gives back what was not started and waits for what runs, but no longer than it is told to', async (t) => {
+test('a stop gives back unstarted jobs and waits for running ones until its deadline', async (t) => {
   const goOn = Promise.withResolvers<void>();
   const { pool, queue, worker } = await startWork(t, () => goOn.promise, { concurrency: 2 });
   const added = await jobs.enqueueMany(pool, queue, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
@@ -345,7 +345,7 @@ test('connections that are cut cost nothing but time, and never the process', as
   }
 });
 
-test('handlers that use up every connection of the pool lose their jobs, are told so, and the work goes on', async (t) => {
+test('handlers that use up every connection of the pool lose their leases, are told to stop, and the worker continues', async (t) => {
   const pool = openPool({ max: 2 });
   const queue = newQueue();
   await configure(queue, 1);
@@ -366,7 +366,7 @@ test('handlers that use up every connection of the pool lose their jobs, are tol
   assert.ok(troubles.some((text) => /none of the 2 connections of the pool was free for 500 ms/.test(text)));
 });
 
-test('a database without jobs, or of an older version, is told in words before anything is worked on', async (t) => {
+test('a database without the jobs schema, or with an older one, is reported before anything is claimed', async (t) => {
   const empty = await createTestDatabase('empty');
   const pool = new Pool({ connectionString: empty.url });
   t.after(async () => {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { stopAll, type Service } from '../kernel/service.ts';
-import { createQueueWorker } from '../jobs/usecase/work-queue.ts';
+import { QueueWorker } from '../jobs/run/worker.ts';
 import { handlerOf, type JobHandler } from './job-handler.ts';
 import { finished, logEvent, type JobEvent } from './jobs-events.ts';
 import { createRuntime, type Shared } from './jobs-runtime.ts';
@@ -9,15 +9,15 @@ import { requireJobsSchema } from './require-jobs-schema.ts';
 import { createUserDatabase } from './user-database.ts';
 
 export type WorkersOptions = Readonly<{
-  /** Of the service; its handlers may use it too, as long as they leave a few of its connections. */
+  /** The service's pool. Handlers may use it too, as long as they leave a few connections free. */
   pool: Pool;
-  /** `poll`: no connection of its own for LISTEN, as behind a pooler in transaction mode. */
+  /** `poll`: no connection for LISTEN; for poolers in transaction mode. */
   wake?: 'listen' | 'poll' | undefined;
-  /** How often it looks for work that nobody has told it of: delayed jobs and retries. */
+  /** How often it looks for jobs that nothing announces: delayed jobs and retries. */
   pollMs?: number | undefined;
-  /** How long a job stays with a worker that is not heard of any more. */
+  /** How long a job stays with a worker that is lost. */
   leaseMs?: number | undefined;
-  /** Without it, what somebody has to know of goes to the standard error output. */
+  /** Default: writes events that need attention to standard error. */
   onEvent?: ((event: JobEvent) => void) | undefined;
 }>;
 
@@ -26,37 +26,37 @@ export type WorkOptions<Input, Output> = Readonly<{
   handler: JobHandler<Output>;
   /** How many handlers of this queue run at once. */
   concurrency?: number | undefined;
-  /** How long one may take; by default what holds for the queue. */
+  /** Timeout of one handler; default: the queue's setting. */
   timeoutMs?: number | undefined;
-  /** How many short jobs at most are claimed ahead. */
+  /** Maximum number of short jobs that are claimed ahead. */
   maxPrefetch?: number | undefined;
 }>;
 
 export type WorkerState = Readonly<{
-  /** `degraded`: as many handlers as may run at once did not stop when they were told to, so nothing is claimed. */
+  /** `degraded`: as many handlers as `concurrency` did not stop when they were told to, so nothing is claimed. */
   status: 'working' | 'degraded' | 'stopping' | 'stopped';
   running: number;
   zombies: number;
 }>;
 
 export type StopOptions = Readonly<{
-  /** What still runs then keeps its lease, and is tried again when that is over. */
+  /** A job that still runs then keeps its lease, and is retried when the lease expires. */
   withinMs?: number | undefined;
 }>;
 
 export type JobWorker = Readonly<{
-  /** Jobs that were not started are given back; those that run may end. */
+  /** Gives back jobs that were not started; running jobs finish. */
   stop(options?: StopOptions): Promise<void>;
   state(): WorkerState;
   /** Handlers that were told to stop and did not. */
   zombies(): number;
 }>;
 
-/** All queues that a process works on: they share what one process needs once. */
+/** The workers of all queues of a process; they share connections and services. */
 export type JobWorkers = Readonly<{
   work<Input, Output>(options: WorkOptions<Input, Output>): Promise<JobWorker>;
   stop(options?: StopOptions): Promise<void>;
-  /** Writes that came too late and were dropped, since the start. */
+  /** Number of outcomes that were dropped because the lease was lost. */
   staleWrites(): number;
 }>;
 
@@ -66,16 +66,15 @@ const closeWithinMs = 5000;
 export function createWorkers(options: WorkersOptions): JobWorkers {
   const { pool } = options;
   if (typeof (pool as Pool | undefined)?.connect !== 'function')
-    throw new TypeError('workers need the pool of the service: { pool: new Pool() }');
+    throw new TypeError('workers need a pool: { pool: new Pool() }');
   const pollMs = inRange('pollMs', options.pollMs ?? 1000, 10, 3_600_000);
   const leaseMs = inRange('leaseMs', options.leaseMs ?? 30_000, 500, 3_600_000);
   const listen = options.wake !== 'poll';
-  const tell = quietly(options.onEvent ?? logEvent);
+  const emit = safely(options.onEvent ?? logEvent);
   const db = createUserDatabase(pool, { connectWithinMs: Math.min(leaseMs / 3, 10_000) });
-  const { shared, services, refresh, staleWrites } = createRuntime(db, { listen, leaseMs, pollMs, tell });
-  // Without a listener an idle connection that breaks, as at a restart of the database, would end the process.
-  const onPoolError = (error: unknown): void =>
-    tell({ type: 'trouble', what: 'a connection was lost', error });
+  const { shared, services, refresh, staleWrites } = createRuntime(db, { listen, leaseMs, pollMs, emit });
+  // Without a listener, an idle connection that breaks would end the process.
+  const onPoolError = (error: unknown): void => emit({ type: 'trouble', what: 'lost a connection', error });
   const workers = new Set<JobWorker>();
   let started: Promise<void> | null = null;
   let isStopped = false;
@@ -90,7 +89,7 @@ export function createWorkers(options: WorkersOptions): JobWorkers {
   return {
     staleWrites,
     async work(work) {
-      if (isStopped) throw new TypeError('these workers were stopped; make new ones');
+      if (isStopped) throw new TypeError('these workers were stopped; create new ones');
       const worker = createWorker(shared, work);
       await (started ??= start().catch((error: unknown) => {
         started = null;
@@ -118,17 +117,17 @@ function createWorker<Input, Output>(
   shared: Shared,
   options: WorkOptions<Input, Output>,
 ): JobWorker & Pick<Service, 'start'> {
-  const { tell, waitForCancel } = shared;
+  const { emit, waitForCancel } = shared;
   const queue = queueOf(options.queue);
   const { name } = queue;
   const concurrency = inRange('concurrency', options.concurrency ?? 10, 1, 10_000);
   const timeoutMs =
     options.timeoutMs === undefined ? null : inRange('timeoutMs', options.timeoutMs, 1, 86_400_000);
-  const runner = createQueueWorker(
+  const runner = new QueueWorker(
     {
       ...shared.deps,
-      onEnd: (end, status) => tell(finished(name, end, status)),
-      onError: (what, error) => tell({ type: 'trouble', what: `${what} of ${name}`, error }),
+      onSettled: (settlement, status) => emit(finished(name, settlement, status)),
+      onError: (what, error) => emit({ type: 'trouble', what: `${what} of ${name}`, error }),
     },
     {
       queue: name,
@@ -173,18 +172,18 @@ function createWorker<Input, Output>(
   };
 }
 
-/** What listens to the work never disturbs it. */
-function quietly(onEvent: (event: JobEvent) => void): (event: JobEvent) => void {
+/** An error in the listener does not disturb the worker. */
+function safely(onEvent: (event: JobEvent) => void): (event: JobEvent) => void {
   return (event) => {
     try {
       onEvent(event);
     } catch (error) {
-      logEvent({ type: 'trouble', what: 'onEvent has thrown', error });
+      logEvent({ type: 'trouble', what: 'onEvent threw', error });
     }
   };
 }
 
 function inRange(name: string, value: number, least: number, most: number): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new RangeError(`${name} is a whole number from ${least} to ${most}, not ${String(value)}`);
+  throw new RangeError(`${name} must be a whole number from ${least} to ${most}, not ${String(value)}`);
 }

@@ -55,7 +55,7 @@ function nested(depth: number): unknown {
 }
 
 for (const [what, payload, reason] of unstorable)
-  test(`a payload that is or holds ${what} is refused, alone and among others`, async () => {
+  test(`a payload that is or holds ${what} is rejected, alone and among others`, async () => {
     const refusal = (message: RegExp) => ({ code: 'SYS_JOBS_INVALID', kind: 'validation', message });
     await assert.rejects(jobs.enqueue(untouched, 'mail', payload), refusal(reason));
     const many = jobs.enqueueMany(untouched, 'mail', [{ payload: 1 }, { payload }]);
@@ -74,16 +74,16 @@ const wrongOptions: readonly (readonly [what: string, options: unknown, reason: 
 ];
 
 for (const [what, options, reason] of wrongOptions)
-  test(`${what} is refused`, () =>
+  test(`${what} is rejected`, () =>
     assert.rejects(jobs.enqueue(untouched, 'mail', {}, options as EnqueueOptions), reason));
 
-test('a queue has a plain name', async () => {
+test('a queue name is validated', async () => {
   for (const name of ['', 'Mail', 'mäil', '1st', 'a b', 'a'.repeat(101), null, 7])
-    await assert.rejects(jobs.enqueue(untouched, name as string, {}), /a queue is named by/);
-  assert.throws(() => defineQueue('a/b'), /a queue is named by .* not "a\/b"/);
+    await assert.rejects(jobs.enqueue(untouched, name as string, {}), /a queue name is/);
+  assert.throws(() => defineQueue('a/b'), /a queue name is .* not "a\/b"/);
 });
 
-test('a payload that is not what its queue carries is refused with the reasons of the schema', async () => {
+test('a payload that does not match the schema is rejected with its reasons', async () => {
   const mail = defineQueue('mail', mailSchema);
   await assert.rejects(
     jobs.enqueue(untouched, mail, { to: 7 as unknown as string }),
@@ -96,7 +96,7 @@ test('a payload that is not what its queue carries is refused with the reasons o
   await assert.rejects(jobs.enqueue(untouched, strict, 'x' as never), /schema of strict: not a number/);
 });
 
-test('a job is added as it was when it was handed over, though its schema takes its time', async () => {
+test('a job is added as it was at the call, even if its schema is slow', async () => {
   const sent: unknown[] = [];
   const rows = [{ job_id: 'one', status: 'pending', is_duplicate: 'false' }];
   const tx: Transaction = {
@@ -118,44 +118,31 @@ test('a job is added as it was when it was handed over, though its schema takes 
   ]);
 });
 
-test('where many calls wait for a connection the database makes the id, at the time of the job', async () => {
-  const texts: string[] = [];
-  const job_id = '019a8b7c-1234-7abc-8123-123456789abc';
-  const pool = {
-    totalCount: 1,
-    idleCount: 0,
-    waitingCount: 0,
-    query: async ({ text }: Readonly<{ text: string }>) => {
-      texts.push(text.includes('jobs.enqueue(') ? 'by the database' : 'here');
-      return { rows: [{ job_id, status: 'pending', is_duplicate: 'false' }] };
-    },
-  };
-  for (const waiting of [0, 99, 100]) {
-    pool.waitingCount = waiting;
-    await jobs.enqueue(pool as never, 'mail', {});
-  }
-  assert.deepEqual(texts, ['by the database', 'here', 'by the database']);
-});
-
-test('something that is no client is told so', () =>
+test('an invalid client is rejected', () =>
   assert.rejects(jobs.enqueue({} as Transaction, 'mail', {}), /tx is no client with query/));
 
-test('an empty list asks nothing', async () => {
+test('an empty list sends no statement', async () => {
   assert.deepEqual(await jobs.enqueueMany(untouched, 'mail', []), []);
 });
 
 test('workers need a pool, a handler and sensible numbers', async () => {
-  assert.throws(() => jobs.workers({ pool: undefined as never }), /need the pool/);
+  assert.throws(() => jobs.workers({ pool: undefined as never }), /need a pool/);
   const pool = { connect: () => assert.fail('the database was asked') } as never;
   const handler = (): void => {};
   for (const wrong of [{ concurrency: 0 }, { concurrency: 1.5 }, { timeoutMs: 0 }, { maxPrefetch: -1 }])
     await assert.rejects(jobs.work({ pool, queue: 'mail', handler, ...wrong }), RangeError);
-  await assert.rejects(jobs.work({ pool, queue: 'mail', handler, leaseMs: 1 }), /leaseMs is a whole number/);
-  await assert.rejects(jobs.work({ pool, queue: 'mail', handler: null as never }), /handler is no function/);
+  await assert.rejects(
+    jobs.work({ pool, queue: 'mail', handler, leaseMs: 1 }),
+    /leaseMs must be a whole number/,
+  );
+  await assert.rejects(
+    jobs.work({ pool, queue: 'mail', handler: null as never }),
+    /handler is not a function/,
+  );
 });
 
-test('workers ask for the newest migrations of the slice', () => {
-  const files = readdirSync(new URL('../jobs/infra/migrations/', import.meta.url));
+test('workers require the newest migrations of the slice', () => {
+  const files = readdirSync(new URL('../jobs/migrations/', import.meta.url));
   assert.equal(files.filter((file) => file.endsWith('.up.sql')).length, neededMigrations.jobs);
 });
 

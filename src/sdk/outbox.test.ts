@@ -67,6 +67,11 @@ const wrongFields: readonly (readonly [what: string, fields: Record<string, unkn
   ['an empty destination', { destination: '' }, /destination/],
   ['a destination without end', { destination: 'd'.repeat(101) }, /destination is longer than 100/],
   ['an internal destination', { destination: '_saga_events' }, /destination/],
+  [
+    'a destination that no configuration can name',
+    { destination: 'Bad Name' },
+    /destination is not a valid name/,
+  ],
   ['a destination with NUL', { destination: 'a\0b' }, /destination/],
   ['a short key', { idempotencyKey: 'short' }, /idempotencyKey .* 8 to 64/],
   ['a long key', { idempotencyKey: 'k'.repeat(65) }, /idempotencyKey/],

@@ -1,6 +1,8 @@
 import { parseExactJson } from '../kernel/exact-json.ts';
 import { findUnsafeInput } from '../kernel/unsafe-input.ts';
 import { isIdempotencyKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../outbox/domain/idempotency-key.ts';
+import { isDestinationName } from '../outbox/domain/destination-name.ts';
+import type { NewOrder as StorableOrder } from '../outbox/domain/new-order.ts';
 import { requestDigest } from '../outbox/domain/request-digest.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 import { traceparentOf } from './traceparent.ts';
@@ -8,42 +10,44 @@ import { askClient, requireClient, type Transaction } from './transaction.ts';
 import { writeJson } from './write-json.ts';
 
 export type NewOrder = Readonly<{
-  /** Where it goes: a name under `outbox.destinations` of the server's configuration. */
+  /** A name under `outbox.destinations` in the server's configuration. */
   destination: string;
-  /** Names the order for good: 8 to 64 visible ASCII characters. The same key never has a second effect. */
+  /** Identifies the order: 8 to 64 visible ASCII characters. The same key never has a second effect. */
   idempotencyKey: string;
-  /** What is sent. Stored is what JSON.stringify makes of it. */
+  /** What is sent. Stored as JSON.stringify serialises it. */
   request: object;
-  /** Orders of one such key reach their destination one after another, in the order of their commits. */
+  /** Orders with the same ordering key are sent one after another, in order of commit. */
   orderingKey?: string | undefined;
-  /** Carried through to the audit; by default the request's own `trace_id`. */
+  /** Stored in the audit log; defaults to the request's own `trace_id`. */
   traceId?: string | undefined;
-  /** Where the send belongs in a trace; by default below the active OpenTelemetry span. */
+  /** Parent of the send in a trace; defaults to the active OpenTelemetry span. */
   traceparent?: string | undefined;
 }>;
 
 /**
- * What came of it; the transaction goes on in every case. `created`: it is sent once the transaction commits.
- * `replayed`: the same order is there already. `mismatch`: the key belongs to another order, whose id this is.
- * `refused`: it can never be stored like this. `busy`: another open transaction holds its key or its ordering
- * key, so try again once that has ended.
+ * The transaction can continue in every case. `created`: sent once the transaction commits. `replayed`: the same order
+ * was added before. `mismatch`: the key belongs to another order, whose id this is. `refused`: the order is invalid.
+ * `busy`: another open transaction holds the key or the ordering key; try again after it has ended.
  */
+// One type per outcome: TypeScript does not narrow a type whose outcome is itself a union.
 export type AddedOrder =
-  | Readonly<{ outcome: 'created' | 'replayed'; id: bigint }>
+  | Readonly<{ outcome: 'created'; id: bigint }>
+  | Readonly<{ outcome: 'replayed'; id: bigint }>
   | Readonly<{ outcome: 'mismatch'; id: bigint; reason: string }>
-  | Readonly<{ outcome: 'refused' | 'busy'; id: null; reason: string }>;
+  | Readonly<{ outcome: 'refused'; id: null; reason: string }>
+  | Readonly<{ outcome: 'busy'; id: null; reason: string }>;
 
-/** In code points, as for `outbox.add_order`. Both together still fit into one entry of an index. */
+/** In code points, as in `outbox.add_order`. Both together fit into one index entry. */
 const MAX_DESTINATION_LENGTH = 100;
 const MAX_NAME_LENGTH = 255;
-/** As `outbox.add_order` has it: a batch of orders is in memory at once. */
+/** As in `outbox.add_order`: a dispatcher has a batch of requests in memory. */
 const MAX_REQUEST_BYTES = 1024 * 1024;
 
 export const outbox = { add } as const;
 
 /**
- * Adds an order in the caller's transaction: with its commit the order will be sent, with its rollback it never
- * existed. Throws where the database or the client does, and for something that is no such client.
+ * Adds an order in the caller's transaction: it is sent after the commit, and a rollback removes it. Throws if the
+ * database or the client throws, and if `tx` is not a supported client.
  */
 async function add(tx: Transaction, order: NewOrder): Promise<AddedOrder> {
   requireClient('outbox.add(tx, order)', tx);
@@ -53,21 +57,10 @@ async function add(tx: Transaction, order: NewOrder): Promise<AddedOrder> {
   return readOutcome(row as AddedRow);
 }
 
-/** What the statement needs, all of it storable. */
-type StorableOrder = Readonly<{
-  idempotencyKey: string;
-  destination: string;
-  request: string;
-  digest: string;
-  orderingKey: string | null;
-  traceId: string | null;
-  traceparent: string | null;
-}>;
-
 type Refusal = Readonly<{ reason: string }>;
 
 function insertOrder(order: StorableOrder): Sql {
-  // The id as text: a service may have told its pg to read bigints as numbers.
+  // The id as text: a service may have configured pg to read bigints as numbers.
   return sql`
     SELECT id::text AS id, outcome
     FROM outbox.insert_order(
@@ -91,7 +84,7 @@ function readOutcome(row: AddedRow): AddedOrder {
   }
 }
 
-/** Everything that would make the statement fail, and with it the caller's transaction, is found before. */
+/** Finds everything that would make the statement fail, because that would abort the caller's transaction. */
 function checkOrder(order: NewOrder): StorableOrder | Refusal {
   const { destination, idempotencyKey, orderingKey = null, traceId = null } = order;
   if (typeof idempotencyKey !== 'string' || !isIdempotencyKey(idempotencyKey))
@@ -101,7 +94,11 @@ function checkOrder(order: NewOrder): StorableOrder | Refusal {
     (orderingKey === null ? null : flawOfName('orderingKey', orderingKey)) ??
     (traceId === null ? null : flawOfName('traceId', traceId));
   if (flaw !== null) return refuse(flaw);
-  if (destination.startsWith('_')) return refuse('destination is one of the system itself: it begins with _');
+  if (destination.startsWith('_')) return refuse('destination is reserved for the system: it begins with _');
+  if (!isDestinationName(destination))
+    return refuse(
+      'destination is not a valid name: 1 to 100 characters of a-z, 0-9, _, . and -, beginning with a letter',
+    );
   const written = writeRequest(order.request);
   if ('reason' in written) return written;
   return {
@@ -120,7 +117,7 @@ function refuse(reason: string): Refusal {
 }
 
 function flawOfName(field: string, value: unknown, maxLength = MAX_NAME_LENGTH): string | null {
-  if (typeof value !== 'string' || value === '') return `${field} is not a text, or empty`;
+  if (typeof value !== 'string' || value === '') return `${field} must be a non-empty string`;
   if (Array.from(value.slice(0, 2 * maxLength + 1)).length > maxLength)
     return `${field} is longer than ${maxLength} characters`;
   const unsafe = findUnsafeInput(value, field);
@@ -133,7 +130,7 @@ function traceIdIn({ trace_id: own }: Readonly<Record<string, unknown>>): string
 
 type WrittenRequest = Readonly<{ text: string; value: Readonly<Record<string, unknown>> }>;
 
-/** The request as JSON text and as what that text says, or why that would not be what the service meant. */
+/** The request as JSON text and parsed again, or why it cannot be stored as the service meant it. */
 function writeRequest(request: unknown): WrittenRequest | Refusal {
   if (request === undefined) return refuse('request is not an object');
   const written = writeJson('request', request);

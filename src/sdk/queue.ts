@@ -1,9 +1,7 @@
+import { messageOf } from '../kernel/errors.ts';
 import { isQueueName } from '../jobs/domain/queue-settings.ts';
 
-/**
- * The part of the Standard Schema interface (version 1) that we use; Zod, Valibot, ArkType, TypeBox and others speak
- * it.
- */
+/** The part of Standard Schema (version 1) that we use; Zod, Valibot, ArkType, TypeBox and others implement it. */
 export type StandardSchema<Input = unknown, Output = Input> = Readonly<{
   '~standard': Readonly<{
     version: 1;
@@ -22,20 +20,20 @@ export type SchemaIssue = Readonly<{
   path?: readonly (PropertyKey | Readonly<{ key: PropertyKey }>)[] | undefined;
 }>;
 
-/** What reads a payload: a Standard Schema, or a function that returns it or throws. */
+/** Validates a payload: a Standard Schema, or a function that returns the payload or throws. */
 export type PayloadSchema<Input = unknown, Output = Input> =
   | StandardSchema<Input, Output>
   | ((payload: unknown) => Output | Promise<Output>);
 
-/** A queue with what its jobs carry: `Input` when they are added, `Output` when they are handled. */
+/** A queue with the type of its payloads: `Input` when jobs are added, `Output` when they are handled. */
 export type Queue<Input = unknown, Output = Input> = Readonly<{
   name: string;
   schema: PayloadSchema<Input, Output> | null;
 }>;
 
 /**
- * Names a queue and what its jobs carry, for those who add jobs and those who handle them. With a schema, payloads are
- * checked when they are added and once more before they are handled; without one, the type is only a promise.
+ * Defines a queue and the type of its payloads, for code that adds jobs and code that handles them. With a schema,
+ * payloads are validated when a job is added and again before it is handled; without one, the type is not checked.
  */
 export function defineQueue<Payload = unknown>(name: string): Queue<Payload>;
 export function defineQueue<Input, Output>(
@@ -62,7 +60,7 @@ export function queueOf<Input, Output>(queue: string | Queue<Input, Output>): Qu
 function requireQueueName(name: unknown): string {
   if (typeof name === 'string' && isQueueName(name)) return name;
   throw new TypeError(
-    `a queue is named by a small letter and up to 99 more of a-z, 0-9, "_", "." and "-", not ${JSON.stringify(name)?.slice(0, 120) ?? typeof name}`,
+    `a queue name is a lower-case letter and up to 99 more of a-z, 0-9, "_", "." and "-", not ${JSON.stringify(name)?.slice(0, 120) ?? typeof name}`,
   );
 }
 
@@ -70,13 +68,13 @@ export type ReadPayload<Output> =
   | Readonly<{ ok: true; payload: Output }>
   | Readonly<{ ok: false; reason: string }>;
 
-/** What a payload is to its schema. */
+/** Validates a payload with the schema of its queue. */
 export async function readPayload<Input, Output>(
   { schema }: Queue<Input, Output>,
   payload: unknown,
 ): Promise<ReadPayload<Output>> {
   if (schema === null) return { ok: true, payload: payload as Output };
-  // A schema may be a function and a Standard Schema at once.
+  // A Standard Schema may also be a function.
   if (isStandard(schema)) {
     const result = await schema['~standard'].validate(payload);
     if (result.issues === undefined) return { ok: true, payload: result.value };
@@ -85,7 +83,7 @@ export async function readPayload<Input, Output>(
   try {
     return { ok: true, payload: await schema(payload) };
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    return { ok: false, reason: messageOf(error) };
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { parseWorkflow } from '../saga/domain/parse-workflow.ts';
-import { workflowHash } from '../saga/domain/workflow-hash.ts';
+import { parseWorkflow } from '../saga/domain/workflow/parse-workflow.ts';
+import { workflowHash } from '../saga/domain/workflow/workflow-hash.ts';
 import { saga } from './saga-builder.ts';
 import { required, text, type Ref } from './saga-reference.ts';
 import { call, service } from './saga-service.ts';
@@ -79,6 +79,41 @@ test('a workflow in TypeScript and the same in YAML are the same data with the s
   assert.deepEqual(fromText.workflow, fromYaml.workflow);
   assert.equal(built.hash, workflowHash(fromYaml.workflow));
   assert.equal(built.name, 'place-order');
+});
+
+test('how long steps are undone, wait and are polled is said in TypeScript as in YAML', () => {
+  const built = saga<Order>('pay', { undoFor: '2h', waitForService: '5m' })
+    .step('charge', {
+      do: () => payment.charge({ reference: 'x' }),
+      undo: 'none',
+      poll: 'GET /charges/${own.id}',
+      undoFor: '3h',
+      waitForService: '1m',
+      retry: { maxIntervalMs: 60_000 },
+    })
+    .pivot('dispatch', { do: () => shipping.dispatch() })
+    .build();
+  const yaml = parseWorkflow(
+    parse(`
+name: pay
+undo_for: 2h
+wait_for_service: 5m
+steps:
+  - name: charge
+    service: payment
+    method: POST /charges
+    poll: "GET /charges/\${own.id}"
+    compensate: none
+    undo_for: 3h
+    wait_for_service: 1m
+    retry: {max_interval_ms: 60000}
+    input: {reference: x}
+  - {name: dispatch, service: shipping, method: ShippingService.Dispatch, pivot: true}
+`),
+    null,
+  );
+  assert.ok(yaml.ok, JSON.stringify(yaml));
+  assert.equal(built.hash, workflowHash(yaml.workflow));
 });
 
 test('a builder can be grown in two ways without one seeing the other', () => {
@@ -179,14 +214,14 @@ test('what only the whole shows is told by build', () => {
   const twice = saga<Order>('x y').step('a', { do: () => shipping.anything() });
   assert.throws(
     () => twice.step('a', { do: () => shipping.anything(), timeoutSecs: -1 }).build(),
-    /workflow x y is not valid: name must be .*; step a: timeout_secs must be .*; step a: name must not be there twice/,
+    /workflow x y is not valid: name must consist .*; step a: timeout_secs must be .*; step a: name must be unique/,
   );
 });
 
-test('text needs a text around its reference', () => {
+test('text`…` needs text besides its reference', () => {
   assert.throws(
     () => saga<Order>('x').step('a', { do: ({ input }) => shipping.anything(text`${input.sku}`) }),
-    /alone, use the reference itself/,
+    /otherwise use the reference itself/,
   );
 });
 

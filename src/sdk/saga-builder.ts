@@ -1,12 +1,12 @@
-import { parseWorkflow } from '../saga/domain/parse-workflow.ts';
-import { workflowHash } from '../saga/domain/workflow-hash.ts';
+import { parseWorkflow } from '../saga/domain/workflow/parse-workflow.ts';
+import { workflowHash } from '../saga/domain/workflow/workflow-hash.ts';
 import { createRef, type Place, type Ref, type Scope } from './saga-reference.ts';
 import type { Call } from './saga-service.ts';
 
 declare const startedWith: unique symbol;
 declare const unnamed: unique symbol;
 
-/** A workflow as the server takes it; the same steps written as YAML have the same hash. */
+/** A workflow as the server accepts it; the same steps in YAML have the same hash. */
 export type SagaWorkflow<Input> = Readonly<{
   name: string;
   hash: string;
@@ -16,8 +16,12 @@ export type SagaWorkflow<Input> = Readonly<{
 }>;
 
 export type SagaOptions = Readonly<{
-  /** From the start, such as `30m`; when it is over before the pivot, everything is undone. */
+  /** From the start, such as `30m`; if it passes before the pivot, the saga is undone. */
   deadline?: string;
+  /** How long each undo is retried before the saga needs attention, such as `24h`; a step may override it. */
+  undoFor?: string;
+  /** How long each step waits for a service that is down before the saga is undone; `1h` by default. */
+  waitForService?: string;
 }>;
 
 type CallOptions = Readonly<{
@@ -27,7 +31,10 @@ type CallOptions = Readonly<{
     maxAttempts?: number;
     backoff?: 'exponential' | 'fixed';
     initialIntervalMs?: number;
+    maxIntervalMs?: number;
   }>;
+  undoFor?: string;
+  waitForService?: string;
 }>;
 
 type Answers = Readonly<Record<string, unknown>>;
@@ -35,18 +42,22 @@ type Answers = Readonly<Record<string, unknown>>;
 type Known<Input, Steps extends Answers, P extends Place> = Readonly<{
   /** The saga's payload. */
   input: Ref<Input, P>;
-  /** What earlier steps were answered. */
+  /** The responses of earlier steps. */
   steps: { readonly [Name in keyof Steps]: Ref<Steps[Name], P> };
 }>;
 
 type ForwardStep<Input, Steps extends Answers, Answer> = CallOptions &
-  Readonly<{ do: (known: Known<Input, Steps, 'action'>) => Call<Answer, Input> }>;
+  Readonly<{
+    do: (known: Known<Input, Steps, 'action'>) => Call<Answer, Input>;
+    /** How to poll after a 202: `GET /orders/${own.id}`, where `own` is the body of the 202. */
+    poll?: string;
+  }>;
 
 type Step<Input, Steps extends Answers, Answer> = ForwardStep<Input, Steps, Answer> &
   Readonly<{
     /**
-     * How it is undone. `own` is what the step was answered, and may be missing: nobody may have heard the answer.
-     * `none`: there is nothing to undo. Left out, a person is asked where it is in doubt whether the step was done.
+     * How it is undone. `own` is the response of the step, which may be missing if it was lost. `none`: there is nothing
+     * to undo. Without it, the saga needs attention if it is in doubt whether the step was done.
      */
     undo?:
       | 'none'
@@ -55,12 +66,12 @@ type Step<Input, Steps extends Answers, Answer> = ForwardStep<Input, Steps, Answ
         ) => Call<unknown, Input>);
   }>;
 
-/** Before the first step there is no answer of any name. */
+/** Before the first step there are no responses. */
 type NoSteps = Readonly<{ [unnamed]?: never }>;
 
 type Grown<Steps extends Answers, Name extends string, Answer> = Steps & Readonly<Record<Name, Answer>>;
 
-/** From the pivot on it only goes forward. */
+/** From the pivot on, steps cannot be undone. */
 export type SagaAfterPivot<Input, Steps extends Answers> = Readonly<{
   step<const Name extends string, Answer>(
     name: Name,
@@ -83,22 +94,32 @@ export type SagaBuilder<Input, Steps extends Answers> = Readonly<{
 }>;
 
 /**
- * A workflow in TypeScript. Callbacks run once, here, with references in place of values, so that what they return
- * is the same data that YAML has.
+ * Defines a workflow in TypeScript. Callbacks run once, at definition, with references instead of values, so they return
+ * the same data as YAML.
  */
-export function saga<Input>(name: string, { deadline }: SagaOptions = {}): SagaBuilder<Input, NoSteps> {
-  return builderOf<Input>({ name, deadline }, []) as SagaBuilder<Input, NoSteps>;
+export function saga<Input>(
+  name: string,
+  { deadline, undoFor, waitForService }: SagaOptions = {},
+): SagaBuilder<Input, NoSteps> {
+  const head = { name, deadline, undo_for: undoFor, wait_for_service: waitForService };
+  return builderOf<Input>(head, []) as SagaBuilder<Input, NoSteps>;
 }
 
-type Head = Readonly<{ name: string; deadline: string | undefined }>;
+type Head = Readonly<{
+  name: string;
+  deadline: string | undefined;
+  undo_for: string | undefined;
+  wait_for_service: string | undefined;
+}>;
 type AnyStep = CallOptions &
   Readonly<{
     do: (known: object) => Call<unknown>;
+    poll?: string;
     undo?: 'none' | ((known: object) => Call<unknown>);
   }>;
 type StepFile = Readonly<{ name: string; service: string }> & Readonly<Record<string, unknown>>;
 
-/** What it grows to is in the types alone. */
+/** The types alone track the steps. */
 type AnyBuilder<Input> = Readonly<{
   step(name: string, step: AnyStep): AnyBuilder<Input>;
   pivot(name: string, step: AnyStep): AnyBuilder<Input>;
@@ -130,18 +151,22 @@ function build<Input>(head: Head, steps: readonly StepFile[]): SagaWorkflow<Inpu
 
 function recordStep(name: string, step: AnyStep, earlier: readonly string[]): StepFile {
   const action = record(`step ${name}: do`, step.do, earlier, false);
-  const { retry, timeoutSecs } = step;
+  const { retry, timeoutSecs, poll, undoFor, waitForService } = step;
   const file = {
     name,
     service: action.service,
     method: action.method,
     input: action.input,
+    poll,
     timeout_secs: timeoutSecs,
     retry: retry && {
       max_attempts: retry.maxAttempts,
       backoff: retry.backoff,
       initial_interval_ms: retry.initialIntervalMs,
+      max_interval_ms: retry.maxIntervalMs,
     },
+    undo_for: undoFor,
+    wait_for_service: waitForService,
   };
   if (step.undo === undefined || step.undo === 'none') return { ...file, compensate: step.undo };
   const undo = record(`step ${name}: undo`, step.undo, earlier, true);
@@ -175,7 +200,7 @@ function record(
   >;
 }
 
-/** Errors of the recording say of which step they are. */
+/** Adds the step to errors of its callbacks. */
 function explained<T>(what: string, work: () => T): T {
   try {
     return work();

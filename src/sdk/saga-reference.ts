@@ -1,13 +1,13 @@
-import { pathText, printTemplate, type Reference, type Template } from '../saga/domain/template.ts';
+import { pathText, printTemplate, type Reference, type Template } from '../saga/domain/workflow/template.ts';
 
 declare const referred: unique symbol;
 
-/** Where a mapping stands: in an action every value must be there, in an undo it may be missing. */
+/** In an action every value must exist, in an undo it may be missing. */
 export type Place = 'action' | 'undo';
 
 /**
- * Stands for a value that is known only when the saga runs. It can be copied into a request, and so can its parts;
- * nothing can be computed with it.
+ * A reference to a value that is known only when the saga runs. It and its parts can be copied into a request, but not
+ * computed with.
  */
 export type Ref<T, P extends Place = Place> = Readonly<{ [referred]: readonly [value: T, place: P] }> &
   Parts<T, P>;
@@ -24,15 +24,15 @@ type Parts<T, P extends Place> =
         }
       : unknown;
 
-/** A part of what may be missing may be missing. */
+/** A part of a value that may be missing may be missing too. */
 type Absence<T> = T extends undefined | null ? undefined : never;
 
 type IsOptional<T, K extends keyof T> =
   object extends Pick<T, K> ? true : undefined extends T[K] ? true : false;
 
 /**
- * What a request of type T is made of: values, and references to values. One that may be missing has a place only in
- * an undo, and only where the request allows its absence: in an action nothing would be sent.
+ * A request of type T made of values and references. A reference that may be missing is allowed only in an undo, and only
+ * for optional fields: in an action nothing would be sent.
  */
 export type Mapped<T> = unknown extends T ? AnyMapped : Ref<Exclude<T, undefined>> | MappedParts<T>;
 
@@ -57,10 +57,10 @@ type AnyMapped =
   | readonly AnyMapped[]
   | Readonly<{ [key: string]: AnyMapped }>;
 
-/** Two callbacks never share their references: `own` is another answer in each. */
+/** Callbacks must not share references: `own` means another response in each. */
 export type Scope = object;
 
-/** What a reference answers under this key; nothing else can be asked of it. */
+/** The only key that a reference exposes. */
 const RECORD = Symbol('reference');
 
 type Recorded = Readonly<{ scope: Scope; template: Template }>;
@@ -74,7 +74,7 @@ export function createRef<T, P extends Place>(reference: Reference, scope: Scope
 
 type Scalar = string | number | boolean;
 
-/** A text around references: text`order-${input.id}`. */
+/** A string with references: text`order-${input.id}`. */
 export function text<P extends Place>(
   strings: TemplateStringsArray,
   ...values: readonly (Scalar | Ref<Scalar, P>)[]
@@ -82,13 +82,13 @@ export function text<P extends Place>(
   const parts = strings.flatMap((part, index) => [part, ...partsOf(values[index] ?? '')]);
   const template = joined(parts);
   if (template.length === 1 && typeof template[0] === 'object')
-    throw new TypeError('text`…` needs a text around its reference; alone, use the reference itself');
+    throw new TypeError('text`…` needs text besides its reference; otherwise use the reference itself');
   const scopes = new Set(
     values.map((value) => recordedIn(value)?.scope).filter((scope) => scope !== undefined),
   );
   const [scope = {}, another] = scopes;
   if (another !== undefined) throw new TypeError('text`…` has references of two callbacks');
-  return recording({ scope, template }, 'a text with references', noParts) as Ref<string, P>;
+  return recording({ scope, template }, 'a string with references', noParts) as Ref<string, P>;
 }
 
 function partsOf(value: unknown): Template {
@@ -96,18 +96,18 @@ function partsOf(value: unknown): Template {
   if (recorded !== undefined) return recorded.template;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return [String(value)];
-  throw new TypeError('text`…` takes texts, numbers and references');
+  throw new TypeError('text`…` takes strings, numbers and references');
 }
 
-/** Says that the value will be there. If it is not, the action is not sent, and the saga is undone. */
+/** Asserts that the value will exist. If it does not, the action is not sent and the saga is undone. */
 export function required<T>(reference: Ref<T, 'action'>): Ref<Exclude<T, undefined>, 'action'> {
   return reference as unknown as Ref<Exclude<T, undefined>, 'action'>;
 }
 
-/** Deeper than any request; what holds itself has no end. */
+/** Deeper than any request; also stops cyclic values. */
 const MAX_DEPTH = 100;
 
-/** A mapping as a definition has it. Undefined is left out, as in JSON. */
+/** The mapping in a definition. Undefined is omitted, as in JSON. */
 export function recordMapping(value: unknown, scope: Scope, at: string, depth = 0): unknown {
   if (typeof value === 'string') return printTemplate(value === '' ? [] : [value]);
   if (typeof value === 'boolean' || value === null || Number.isFinite(value)) return value;
@@ -126,12 +126,12 @@ export function recordMapping(value: unknown, scope: Scope, at: string, depth = 
   );
 }
 
-/** A value of a path: `${input.id}`, or a text as a URL has it. */
+/** A value in a path: `${input.id}`, or a URL-encoded string. */
 export function recordPathValue(value: unknown, scope: Scope, at: string): string {
   const recorded = recordedIn(value);
   if (recorded !== undefined) return printIn(recorded, scope, at);
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
-    throw new TypeError(`${at} is neither a text, a number nor a reference`);
+    throw new TypeError(`${at} is neither a string, a number nor a reference`);
   return printTemplate([encodeURIComponent(value)]);
 }
 
@@ -155,12 +155,12 @@ function joined(parts: readonly (string | Reference)[]): Template {
 }
 
 function noParts(key: string): never {
-  throw new TypeError(`a text with references has no ${key}`);
+  throw new TypeError(`a string with references has no ${key}`);
 }
 
 /**
- * A proxy of a function, so that even a call of it, such as `input.lines.map(…)`, is answered in words. Truth and
- * `===` cannot be caught: there a reference is an object like any other.
+ * A proxy of a function, so that even calls such as `input.lines.map(…)` throw a helpful error. Truthiness and `===`
+ * cannot be intercepted.
  */
 function recording(recorded: Recorded, name: string, part: (key: string) => unknown): object {
   const refuse = (what: string) => (): never => {

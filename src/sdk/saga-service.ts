@@ -3,10 +3,10 @@ import { recordMapping, recordPathValue, type Mapped, type Ref, type Scope } fro
 declare const answered: unique symbol;
 declare const sent: unique symbol;
 
-/** A call that a step makes. Answer is what comes back; Payload what the saga's payload must be, where that is sent. */
+/** A call of a step. Answer: the response; Payload: the required type of the saga's payload, if that is sent. */
 export type Call<Answer, Payload = never> = Readonly<{
   service: string;
-  /** With the references of its path, and what is sent; undefined sends the saga's payload. */
+  /** With the references of its path, and the request; undefined sends the saga's payload. */
   record(scope: Scope): Readonly<{ method: string; input: unknown }>;
   [answered]?: Answer;
   [sent]?: (payload: Payload) => void;
@@ -40,7 +40,7 @@ export function call<Request = unknown, Answer = unknown>(method: string): Metho
 
 type OperationOf<M> = M extends Method<infer Request, infer Answer> ? Operation<Request, Answer> : never;
 
-/** A service under its name in the server's configuration, and what is called of it. */
+/** A service, by its name in the server's configuration, and its methods. */
 export function service<const M extends Readonly<Record<string, Readonly<{ method: string }>>>>(
   name: string,
   methods: M,
@@ -58,7 +58,7 @@ export function service<const M extends Readonly<Record<string, Readonly<{ metho
   return Object.fromEntries(operations) as { readonly [K in keyof M]: OperationOf<M[K]> };
 }
 
-/** Names in braces, but not the references of a path that is written out. */
+/** Names in braces, but not `${…}` references. */
 const PLACEHOLDER = /(?<!\$)\{(?<name>\w+)\}/g;
 
 function fillPath(method: string, path: PathValues = {}, scope: Scope): string {

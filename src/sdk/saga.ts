@@ -2,7 +2,7 @@ import { saga as describeSaga } from './saga-builder.ts';
 import { startSaga } from './saga-start.ts';
 
 /**
- * Workflows in TypeScript, `saga<Order>('place-order').step(…)`, and their beginning in the caller's transaction,
+ * Defines workflows in TypeScript, `saga<Order>('place-order').step(…)`, and starts sagas in the caller's transaction,
  * `saga.start(tx, 'place-order', order)`.
  */
 export const saga = Object.assign(describeSaga, { start: startSaga });

@@ -17,7 +17,7 @@ async function completed(queue: string): Promise<number> {
   return row?.count ?? 0;
 }
 
-test('a job whose end takes longer to write than the service lets statements take keeps no other from its end', async (t) => {
+test('a job whose settle exceeds the statement timeout does not keep others from being settled', async (t) => {
   await database.db.query(sql`
     CREATE FUNCTION public.take_long() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -49,7 +49,7 @@ test('a job whose end takes longer to write than the service lets statements tak
   await eventually(() => assert.equal(told, 50), { withinMs: 60_000 });
 });
 
-test('a job whose row somebody has locked keeps none of those that end later from their ends', async (t) => {
+test('a job whose row is locked does not keep later jobs from being settled', async (t) => {
   const { promise: ends, resolve: end } = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const { enqueue, queue } = await startQueueWorker(database, t, async ({ payload }) => {

@@ -21,7 +21,7 @@ export function requireClient(call: string, tx: unknown): void {
 }
 
 /** Whether what is done on it is one statement by itself, in no transaction of the caller's. */
-export function isPool(tx: unknown): tx is Pool {
+function isPool(tx: unknown): tx is Pool {
   const pool = tx as Readonly<{ totalCount?: unknown; idleCount?: unknown }>;
   return typeof pool.totalCount === 'number' && typeof pool.idleCount === 'number';
 }
@@ -30,7 +30,7 @@ export function isPool(tx: unknown): tx is Pool {
 const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 
 type Asked = Readonly<{ call: string; slice: string }>;
-type Answer = Awaited<ReturnType<Transaction['query']>> & Readonly<{ rowCount?: number | null }>;
+type Answer = Awaited<ReturnType<Transaction['query']>>;
 
 /** The rows of a statement on the caller's client. A client that is none may answer anything. */
 export async function askClient(tx: Transaction, statement: Sql, what: Asked): Promise<readonly unknown[]> {
@@ -43,19 +43,6 @@ export async function askClient(tx: Transaction, statement: Sql, what: Asked): P
   if (answer?.rows === undefined || answer.rows.length === 0)
     throw new TypeError(`${what.call}: query(text, values) of the given client did not answer with { rows }`);
   return answer.rows;
-}
-
-/** A statement that writes one row on the caller's client, and returns none. */
-export async function tellClient(tx: Transaction, statement: Sql, what: Asked): Promise<void> {
-  let answer: Partial<Answer> | undefined;
-  try {
-    answer = await send(tx, statement);
-  } catch (error) {
-    throw inWords(what, error);
-  }
-  // What passes queries on may leave it out, and has written the row all the same.
-  if (typeof answer?.rowCount === 'number' && answer.rowCount !== 1)
-    throw new TypeError(`${what.call}: ${answer.rowCount} rows were written in place of one`);
 }
 
 /** A database without our tables is told in words. */

@@ -2,6 +2,7 @@ import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryCo
 import { AppError } from '../kernel/errors.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { createPreparer } from '../platform/postgres/prepared-statements.ts';
+import { readerOf } from '../platform/postgres/value-reader.ts';
 import type { Sql } from '../platform/postgres/sql.ts';
 import { isLostConnection } from '../platform/postgres/sqlstate.ts';
 
@@ -113,7 +114,7 @@ async function inTransaction<T>(
   // read as text and hand back must mean the same then.
   await client.query(
     `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = '5s';
-     SET LOCAL DateStyle = 'ISO'`,
+     SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1`,
   );
   try {
     const value = await work({ query: async (statement) => (await client.query(configOf(statement))).rows });
@@ -130,7 +131,8 @@ async function hasPlainDefaults(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ plain: unknown }>({
     text: `SELECT (current_setting('default_transaction_isolation') = 'read committed'
                    AND current_setting('default_transaction_read_only') = 'off'
-                   AND current_setting('DateStyle') LIKE 'ISO%')::text AS plain`,
+                   AND current_setting('DateStyle') LIKE 'ISO%'
+                   AND current_setting('extra_float_digits')::int >= 1)::text AS plain`,
     types: ownTypes,
   });
   return rows[0]?.plain === 'true';
@@ -146,23 +148,20 @@ function newClientLike(pool: Pool): Client {
   return new ClientOfPool({ ...options, ...(password === undefined ? {} : { password }), keepAlive: true });
 }
 
-const asIs = (text: string): unknown => text;
-
-const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
-  [16, (text) => text === 't'],
-  [20, BigInt],
-  [21, Number],
-  [23, Number],
-  [700, Number],
-  [701, Number],
-  [114, (text) => JSON.parse(text) as unknown],
-  [3802, (text) => JSON.parse(text) as unknown],
-]);
-
-/** What our statements return: booleans, numbers (bigint as bigint) and JSON; everything else is text. */
+/** Never the parsers of the service, nor of its driver. A type that is unknown here must not come as mere text. */
 const ownTypes: CustomTypesConfig = {
-  getTypeParser: (oid: number) => (parsers.get(oid) ?? asIs) as never,
+  getTypeParser: (oid: number) => (readerOf(oid) ?? unreadable(oid)) as never,
 };
+
+function unreadable(oid: number): () => never {
+  return () => {
+    throw new AppError(
+      'SYS_JOBS_UNSUPPORTED',
+      'internal',
+      `values of type ${oid} are read by the server only`,
+    );
+  };
+}
 
 /** Nobody waits for TCP to give up on a way that is cut: a lease would be over long before. */
 const queryTimeoutMs = 30_000;

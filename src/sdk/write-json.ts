@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { messageOf } from '../kernel/errors.ts';
+import { jsonExtent, MAX_JSON_BYTES } from '../kernel/json-extent.ts';
 
 /** What a service handed over, as JSON text; or why the text would not say what the service meant. */
 export type WrittenJson = Readonly<{ text: string }> | Readonly<{ reason: string }>;
@@ -8,10 +9,19 @@ export type WrittenJson = Readonly<{ text: string }> | Readonly<{ reason: string
 export function writeJson(name: string, value: unknown): WrittenJson {
   try {
     const text = JSON.stringify(value, refuseLoss) as string | undefined;
-    return text === undefined ? { reason: `${name} has no JSON form` } : { text };
+    return text === undefined ? { reason: `${name} has no JSON form` } : requireExtent(name, text);
   } catch (error) {
     return { reason: `${name} ${error instanceof Loss ? '' : 'has no JSON form: '}${messageOf(error)}` };
   }
+}
+
+/** As the database counts it: `1e308` is stored in a few bytes, and read back as 309 digits. */
+function requireExtent(name: string, text: string): WrittenJson {
+  const { bytes } = jsonExtent(text, Number.POSITIVE_INFINITY);
+  if (bytes <= MAX_JSON_BYTES) return { text };
+  return {
+    reason: `${name} takes ${bytes} bytes as PostgreSQL writes it; at most ${MAX_JSON_BYTES} are accepted`,
+  };
 }
 
 /** Something that JSON would drop or turn into null without a word. */

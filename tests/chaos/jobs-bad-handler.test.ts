@@ -68,7 +68,7 @@ describe('A handler among good ones', { concurrency: 2 }, () => {
     const start = async (): Promise<void> => void (await at.start({ TIMEOUT_MS: '2000' }));
     const bad = await amongGoodOnes(at, { act: 'hang' }, start);
     assert.deepEqual([bad.status, bad.started], ['dead_letter', 3]);
-    assert.equal(bad.error, 'timeout: no end within 2000 ms');
+    assert.equal(bad.error, 'timed out after 2000 ms');
   });
 
   it('that ends its process is a dead letter after three processes', async (t) => {

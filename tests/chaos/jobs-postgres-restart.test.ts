@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createReaper } from '../../src/jobs/usecase/reap-lost.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { createLoop } from '../../src/kernel/loop.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
+import { createReaperRound } from '../../src/platform/work/reaper.ts';
 import { connectTo } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { startQueueWorker } from '../support/queue-worker.ts';
+import { createTestJobStore } from '../support/job-store.ts';
+import { isRenewal, isSettle, startQueueWorker } from '../support/queue-worker.ts';
 import { good, openJobsScene } from './support/jobs-scene.ts';
 import { startRestartablePostgres } from './support/restartable-postgres.ts';
 import { until } from './support/until.ts';
@@ -52,17 +53,20 @@ describe('When PostgreSQL crashes while jobs are handled and comes back', () => 
     // Whoever was refused waits before it tries again; the reaper may be there first.
     const late = Promise.withResolvers<void>();
     let mayWrite = Promise.resolve();
-    const { store, enqueue } = await startQueueWorker({ ...postgres, drop: async () => {} }, t, handler, {
+    const { enqueue } = await startQueueWorker({ ...postgres, drop: async () => {} }, t, handler, {
       leaseMs: 2000,
       mayFail: true,
-      wrap: (real) => ({
-        ...real,
-        renew: async (...held) => mayWrite.then(() => real.renew(...held)),
-        settle: async (...ended) => mayWrite.then(() => real.settle(...ended)),
-      }),
+      beforeQuery: (text) => (isRenewal(text) || isSettle(text) ? mayWrite : undefined),
     });
     // As in another process, and ten times as often.
-    const reap = createReaper({ store, clock: systemClock, ask: () => others.query(sql`SELECT 1`) });
+    const reap = createReaperRound({
+      hasLeased: async () => true,
+      shortestLeaseMs: 10_000,
+      reap: createTestJobStore(others).reap,
+      clock: systemClock,
+      afterOutage: { graceMs: 3000, ping: () => others.query(sql`SELECT 1`) },
+      onReaped: () => {},
+    });
     let failures = 0;
     let looks = 0;
     const reaper = createLoop({

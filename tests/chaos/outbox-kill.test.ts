@@ -164,7 +164,7 @@ describe('A delivery whose database connection breaks', () => {
         { at: 'order_claimed', act: 'lose_answer', nth: 4 },
       ],
     });
-    const repeats = (): number => replica.log().split('settling is tried again').length - 1;
+    const repeats = (): number => replica.log().split('retrying settle').length - 1;
     const settledAgain = (times: number): Promise<boolean> =>
       until('it settles again', async () => repeats() === times || null, { explain: replica.log });
 

@@ -1,5 +1,5 @@
 import { startSystem } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/platform/telemetry/logger.ts';
 import { wrapWithFaults, type FaultPlan } from './support/faults.ts';
 
@@ -20,5 +20,10 @@ const system = await startSystem(config, {
   }),
   wrap: wrapWithFaults(plan),
 });
-process.once('SIGTERM', () => void system.stop().then(() => process.exit(0)));
+async function stop(): Promise<void> {
+  await system.stop();
+  const { maxRSS } = process.resourceUsage();
+  process.stdout.write(`${JSON.stringify({ max_rss_kb: maxRSS })}\n`, () => process.exit(0));
+}
+process.once('SIGTERM', () => void stop());
 process.stdout.write(`${JSON.stringify({ ready: true, url: system.url })}\n`);

@@ -114,12 +114,12 @@ describe('A saga that is cancelled', () => {
   it('while it waits for a person is woken, and asks again where there is no undo', async () => {
     const charge = shopStep('charge', { undo: { kind: 'absent' } });
     const id = await at.beginOne(workflowOf('blind-order', shopStep('reserve'), charge), 'stuck');
-    await at.becomes(id, 'asks a person', ({ needsPerson }) => needsPerson);
+    await at.becomes(id, 'asks a person', ({ needsAttention }) => needsAttention);
     assert.deepEqual(await at.abort(id), { outcome: 'stored', status: 'RUNNING' });
     const { status } = await at.becomes(
       id,
       'asks again',
-      (saga) => saga.needsPerson && saga.status === 'COMPENSATING',
+      (saga) => saga.needsAttention && saga.status === 'COMPENSATING',
     );
     assert.equal(status, 'COMPENSATING');
     await at.check();

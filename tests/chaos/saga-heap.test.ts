@@ -22,6 +22,8 @@ const order = workflowOf(
 /** A saga for each tag, with the JSON that a piece of SQL makes beside it in its payload; their ids. */
 async function beginLarge(at: SagaScene, tags: readonly string[], ballast: Sql): Promise<readonly string[]> {
   await at.register(order);
+  // Also larger ones than are accepted: an earlier version has let them in.
+  await at.db.query(sql`ALTER TABLE saga.saga_states DISABLE TRIGGER saga_states_bound_payload`);
   const rows = await at.db.query<{ saga_id: string }>(sql`
     WITH large AS MATERIALIZED (SELECT ${ballast} AS ballast)
     SELECT started.saga_id
@@ -60,7 +62,7 @@ describe('A process with little memory', { concurrency: false }, () => {
     await until(
       'a person is asked about the killer',
       async () => {
-        if ((await at.find(killer)).needsPerson) return true;
+        if ((await at.find(killer)).needsAttention) return true;
         if ((await replica.get('/metrics')) !== null) return null;
         await replica.kill();
         deaths += 1;

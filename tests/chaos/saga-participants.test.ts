@@ -159,7 +159,7 @@ describe('A participant', { concurrency: true }, () => {
 
   it('that may have done what cannot be undone is left to a person', async () => {
     const id = await at.beginOne(chargedBy({ undo: { kind: 'absent' } }, 'blind-order'), 'has no undo');
-    const saga = await at.becomes(id, 'asks a person', ({ needsPerson }) => needsPerson);
+    const saga = await at.becomes(id, 'asks a person', ({ needsAttention }) => needsAttention);
     assert.equal(saga.status, 'RUNNING');
     assert.deepEqual(await at.calls(id), ['reserve', 'charge', 'charge', 'charge']);
   });
@@ -179,7 +179,7 @@ describe('A participant', { concurrency: true }, () => {
 
   it('whose undo refuses leaves the saga to a person, who may have it asked again', async () => {
     const id = await at.beginOne(placeOrder, 'undo refuses');
-    const saga = await at.becomes(id, 'asks a person', ({ needsPerson }) => needsPerson);
+    const saga = await at.becomes(id, 'asks a person', ({ needsAttention }) => needsAttention);
     assert.deepEqual([saga.status, saga.compensation], ['COMPENSATING', 'stuck']);
     assert.deepEqual(await at.calls(id), [...inOrder, 'undo charge']);
     for (const kind of ['skip', 'resolve'] as const)

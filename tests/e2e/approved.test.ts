@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { startSystem } from '../../src/compose.ts';
 import { createLogger } from '../../src/platform/telemetry/logger.ts';
 import { dumpSchema } from '../../tools/dump-schema.ts';

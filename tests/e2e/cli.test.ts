@@ -99,7 +99,7 @@ async function insert({ topic, error = 'boom', payload = '{}', ...row }: Row): P
   return id;
 }
 
-test('topics and list show what there is, for people and as JSON', async () => {
+test('topics and list print tables and JSON', async () => {
   const id = await insert({ topic: 'list.v1', error: '接続に失敗\u001b[31m', daysOld: 3 });
   await insert({ topic: 'list.v1', status: 'DEAD', retries: 3 });
   assert.match(await ok('dlq', 'topics'), /^list\.v1 +1 +0 +0 +1 +2 +3d ago/m);
@@ -119,7 +119,7 @@ test('topics and list show what there is, for people and as JSON', async () => {
   );
 });
 
-test('list goes through pages, and through all of them up to a limit', async () => {
+test('list reads single pages, and all pages up to the limit', async () => {
   const ids = new Set<string>();
   for (let i = 0; i < 7; i += 1) ids.add(await insert({ topic: 'pages.v1' }));
   const first = await redrive(['dlq', 'list', 'pages.v1', '--page-size', '3']);
@@ -138,12 +138,12 @@ test('list goes through pages, and through all of them up to a limit', async () 
 
   const limited = await redrive(['dlq', 'list', 'pages.v1', '--all', '--limit', '5']);
   assert.equal(limited.out.trimEnd().split('\n').length, 1 + 5);
-  const [, cursor = ''] = /go on with --cursor (\S+)/.exec(limited.err) ?? [];
+  const [, cursor = ''] = /continue with --cursor (\S+)/.exec(limited.err) ?? [];
   const others = await redrive(['dlq', 'list', 'pages.v1', '--cursor', cursor]);
   assert.equal(others.out.trimEnd().split('\n').length, 1 + 2);
 });
 
-test('the JSON is what the API sent, and show keeps every digit of a payload', async () => {
+test("--json prints the API's answer unchanged, and show keeps every digit of a payload", async () => {
   const id = await insert({ topic: 'show.v1', payload: '{"n": 12345678901234567890.10, "名前": "花子"}' });
   const answer = await fetch(`${server.url}/api/v1/dlq/messages/${id}`);
   assert.equal(await ok('dlq', 'show', id, '--json'), `${await answer.text()}\n`);
@@ -152,7 +152,7 @@ test('the JSON is what the API sent, and show keeps every digit of a payload', a
   assert.match(shown, /\n {2}\{\n {4}"n": 12345678901234567890\.10,\n {4}"名前": "花子"\n {2}\}\n$/);
 });
 
-test('raw writes the bytes and nothing else', async () => {
+test('raw writes only the bytes', async () => {
   const id = await insert({ topic: 'raw.v1' });
   const value = Buffer.from([0x00, 0xff, 0x1b, 0x5b, 0x0a]);
   await database.db.query(sql`
@@ -167,11 +167,11 @@ test('raw writes the bytes and nothing else', async () => {
   assert.match(key.err, /has no key/);
   assert.match(
     await ok('dlq', 'raw', id),
-    /^key \(null\)\nvalue \(5 bytes, no text, so base64\)\n {2}AP8bWwo=\n/,
+    /^key \(null\)\nvalue \(5 bytes, not text, shown as base64\)\n {2}AP8bWwo=\n/,
   );
 });
 
-test('an action is done by its actor, with its reason, and the history tells', async () => {
+test('the history shows the actor and reason of an action', async () => {
   const id = await insert({ topic: 'act.v1' });
   assert.equal(await ok('dlq', 'dead', id, '--reason', '注文は取消'), `${id} DEAD, 0 of 3 retries used\n`);
   await ok('dlq', 'reopen', id, '--reason', 'fixed', '--actor', '太郎');
@@ -180,11 +180,14 @@ test('an action is done by its actor, with its reason, and the history tells', a
   assert.match(history, /DEAD -> PENDING .* 太郎 .*fixed$/m);
 });
 
-test('retry says what was published and what was not', async () => {
+test('retry reports whether the message was published', async () => {
   const id = await insert({ topic: 'retry.v1' });
   const refused = await redrive(['dlq', 'retry', id]);
   assert.deepEqual([refused.code, refused.out], [1, '']);
-  assert.match(refused.err, /^redrive: the broker refused the message: .* \(SYS_DLQ_PUBLISH_REJECTED\)\n/);
+  assert.match(
+    refused.err,
+    /^redrive: the broker refused the message, and no attempt was used: .* \(SYS_DLQ_PUBLISH_REJECTED\)\n/,
+  );
   assert.match(refused.err, /^ {2}request id: \S+$/m);
 
   const unsent = await redrive(['dlq', 'retry', id], { REDRIVE_URL: serverWithoutKafka.url });
@@ -196,16 +199,32 @@ test('retry says what was published and what was not', async () => {
   assert.match(again.err, /not retryable: status=RESOLVED.*\(SYS_DLQ_CONFLICT\)/);
 });
 
-test('retry-all fails where a message failed', async () => {
+test('retry-all reports messages that are left, and fails if there are any', async () => {
   await insert({ topic: 'all.v1' });
-  const failed = await redrive(['dlq', 'retry-all', 'all.v1']);
-  assert.deepEqual([failed.code, failed.out], [1, '0 messages retried in topic all.v1\n']);
-  assert.match(failed.err, /1 failed/);
+  const left = await redrive(['dlq', 'retry-all', 'all.v1']);
+  assert.deepEqual([left.code, left.out], [1, '0 messages retried in topic all.v1\n']);
+  assert.match(left.err, /^1 excluded:\n {2}1 target topic does not exist \(all\.v1\)$/m);
   const done = await redrive(['dlq', 'retry-all', 'all.v1', '--url', serverWithoutKafka.url]);
   assert.deepEqual([done.code, done.out], [0, '1 messages retried in topic all.v1\n']);
 });
 
-test('delete asks, and where it cannot ask it wants to be told', async () => {
+test('retry-all of more than one message asks for confirmation', async () => {
+  for (let i = 0; i < 2; i += 1) await insert({ topic: 'several.v1' });
+  const toServer = ['--url', serverWithoutKafka.url];
+  const unsure = await redrive(['dlq', 'retry-all', 'several.v1', ...toServer]);
+  assert.equal(unsure.code, 2);
+  assert.match(unsure.err, /not interactive; pass --yes to confirm/);
+  const sure = await redrive(['dlq', 'retry-all', 'several.v1', '--yes', ...toServer]);
+  assert.deepEqual([sure.code, sure.out], [0, '2 messages retried in topic several.v1\n']);
+});
+
+test('retry-all of an unknown topic fails', async () => {
+  const { code, out, err } = await redrive(['dlq', 'retry-all', 'nosuchtopic', '--yes']);
+  assert.deepEqual([code, out], [1, '']);
+  assert.match(err, /dlq topic not found: nosuchtopic \(SYS_DLQ_NOT_FOUND\)/);
+});
+
+test('delete asks for confirmation, and needs --yes without a terminal', async () => {
   const id = await insert({ topic: 'delete.v1' });
   const unsure = await redrive(['dlq', 'delete', id]);
   assert.equal(unsure.code, 2);
@@ -221,7 +240,7 @@ test('sources, seek and accounting work on partitions', async () => {
     INSERT INTO dlq.source_partitions
       (cluster_id, topic, topic_id, partition, first_offset, next_offset, high_offset, log_start, log_end, stored)
     VALUES ('elsewhere', 'seek.dlq.v1', gen_random_uuid(), 0, 0, 10, 10, 0, 12, 10)`);
-  assert.match(await ok('dlq', 'sources'), /^seek\.dlq\.v1 +0 +waiting +10 +12 +2 +0 /m);
+  assert.match(await ok('dlq', 'sources'), /^seek\.dlq\.v1 +0 +waiting +10 +12 +2 +- +0 /m);
   assert.match(await ok('dlq', 'accounting'), /^seek\.dlq\.v1 .* yes$/m);
   const sought = await ok('dlq', 'seek', 'seek.dlq.v1', '0', '--offset', '4', '--reason', 'restored');
   assert.equal(sought, 'seek.dlq.v1/0 is read again from offset 4\n');
@@ -235,6 +254,28 @@ test('sources, seek and accounting work on partitions', async () => {
   assert.equal((JSON.parse(missing.out) as { balanced: boolean }).balanced, false);
 });
 
+test('forget removes an unused partition, and recount corrects the counts', async () => {
+  await database.db.query(sql`
+    INSERT INTO dlq.source_partitions (cluster_id, topic, topic_id, partition, first_offset, next_offset, high_offset)
+    VALUES ('shut down', 'forget.dlq.v1', gen_random_uuid(), 3, 0, 0, 0)`);
+  const reason = ['--reason', 'the cluster was shut down'];
+  assert.equal(
+    await ok('dlq', 'forget', 'forget.dlq.v1', '3', ...reason),
+    'source forget.dlq.v1/3 forgotten\n',
+  );
+  assert.doesNotMatch(await ok('dlq', 'sources'), /forget\.dlq/);
+  const again = await redrive(['dlq', 'forget', 'forget.dlq.v1', '3', ...reason]);
+  assert.equal(again.code, 1);
+  assert.match(again.err, /SYS_DLQ_NOT_FOUND/);
+
+  await insert({ topic: 'recount.v1' });
+  await database.db.query(sql`
+    INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived) VALUES ('recount.v1', 'PENDING', 41, 0)`);
+  assert.match(await ok('dlq', 'recount'), /^recount\.v1 +PENDING +42 +1$/m);
+  assert.match(await ok('dlq', 'topics'), /^recount\.v1 +1 +0 /m);
+  assert.equal(await ok('dlq', 'recount'), 'all counts are correct\n');
+});
+
 test('archive works on the database, without a server', async () => {
   const old = await insert({ topic: 'archive.v1', status: 'RESOLVED', daysOld: 40 });
   const young = await insert({ topic: 'archive.v1', status: 'RESOLVED', daysOld: 20 });
@@ -243,11 +284,11 @@ test('archive works on the database, without a server', async () => {
   assert.match(await ok('dlq', 'show', young), /^status +RESOLVED$/m);
   assert.equal(
     await ok('dlq', 'archive', '--retention-days', '10', '--purge-days', '30'),
-    '1 archived (older than 10 days), 1 purged (older than 30 days)\n',
+    'archived 1 (unchanged for 10 days), purged 1 (unchanged for 30 days)\n',
   );
 });
 
-test('wrong input of every kind ends with its own exit code', async () => {
+test('every kind of wrong input has its own exit code', async () => {
   const notAnId = await redrive(['dlq', 'show', 'nonsense']);
   assert.equal(notAnId.code, 2);
   assert.match(notAnId.err, /SYS_DLQ_VALIDATION_ERROR/);
@@ -266,16 +307,16 @@ test('wrong input of every kind ends with its own exit code', async () => {
   const port = new URL(server.url).port;
   const taken = await redrive(['serve', '--port', port]);
   assert.equal(taken.code, 1);
-  assert.match(taken.err, /is taken: choose another one with --port/);
+  assert.match(taken.err, /is already in use: choose another one with --port/);
 });
 
-test('migrate shows, takes back and applies', async () => {
+test('migrate lists, rolls back and applies migrations', async () => {
   const own = await createTestDatabase();
   const env = { DATABASE_URL: own.url };
   try {
     assert.equal((await redrive(['migrate', 'status'], env)).code, 0);
-    const down = await redrive(['migrate', 'down', 'dlq', '--to', '0'], env);
-    assert.match(down.out, /took back dlq\/001 create_schema\n$/);
+    const down = await redrive(['migrate', 'down', 'dlq', '--to', '0', '--yes'], env);
+    assert.match(down.out, /rolled back dlq\/001 create_schema\n$/);
     const status = await redrive(['migrate', 'status'], env);
     assert.equal(status.code, 1);
     assert.match(status.out, /^pending +dlq\/001 create_schema +-$/m);
@@ -289,7 +330,7 @@ test('migrate shows, takes back and applies', async () => {
   }
 });
 
-test('a reader that stops reading is no error', async () => {
+test('a closed output pipe is not an error', async () => {
   await database.db.query(sql`
     INSERT INTO dlq.dlq_messages (original_topic, error_message)
     SELECT 'head.v1', repeat('x', 2000) FROM generate_series(1, 500)`);

@@ -92,6 +92,14 @@ describe('history', () => {
     ]);
   });
 
+  test('one that is too large for an answer is refused before it is read', async () => {
+    const id = await storeMessage(system.db);
+    await system.db.query(sql`
+      INSERT INTO dlq.message_history (message_id, event, actor, retry_count, attempt_no, lease_epoch, detail)
+      SELECT ${id}, 'repeated', 'ingest', 0, 0, 0, repeat('x', 7000) FROM generate_series(1, 10000)`);
+    assertError(await system.api.get(pathOf(id, '/history')), 413);
+  });
+
   test('an id that never was is 404', async () => {
     assertError(await system.api.get(pathOf(randomUUID(), '/history')), 404, 'SYS_DLQ_NOT_FOUND');
   });
@@ -235,6 +243,32 @@ describe('what a person does to a message', () => {
     assert.deepEqual([message.retry_count, message.attempt_no], [1, 2]);
   });
 
+  test('an action whose answer is too large is refused, and has changed nothing', async () => {
+    const id = await storeMessage(system.db);
+    await system.db.query(sql`
+      UPDATE dlq.dlq_messages SET error_message = repeat('x', ${65 << 20}) WHERE id = ${id}`);
+    const reason = { reason: 'too large' };
+    assertError(await system.api.post(pathOf(id, '/dead'), reason), 413);
+    assertError(await system.api.post(pathOf(id, '/route'), { ...reason, target_topic: 'b.v1' }), 413);
+    assertError(await system.api.post(pathOf(id, '/reopen'), reason), 413);
+    assert.deepEqual(await historyOf(system.api, id), []);
+    const deleted = await system.api.delete(pathOf(id));
+    assert.equal(deleted.status, 200);
+  });
+
+  test('a message whose worker was lost can be routed at once', async () => {
+    const id = await storeLeased();
+    const route = () =>
+      system.api.post<MessageView>(pathOf(id, '/route'), { target_topic: 'b.v1', reason: 'moved' });
+    assertError(await route(), 409, 'SYS_DLQ_CONFLICT');
+    await system.db.query(sql`
+      UPDATE dlq.dlq_messages SET lease_until = clock_timestamp() - interval '1 second' WHERE id = ${id}`);
+    const { status, body } = await route();
+    assert.deepEqual([status, body.status, body.original_topic], [200, 'PENDING', 'b.v1']);
+    const events = (await historyOf(system.api, id)).map(({ event }) => event);
+    assert.deepEqual(events, ['lease_expired', 'routed']);
+  });
+
   test('of two simultaneous deletions one is told that it is gone', async () => {
     const id = await storeMessage(system.db);
     const answers = await Promise.all([system.api.delete(pathOf(id)), system.api.delete(pathOf(id))]);
@@ -258,14 +292,12 @@ describe('an archived message', () => {
     assert.deepEqual(await historyOf(system.api, id), []);
   });
 
-  test('it can be neither retried, nor marked dead, nor deleted', async () => {
+  test('it can be neither retried nor marked dead', async () => {
     const id = await storeArchived();
     const retried = assertError(await system.api.post(pathOf(id, '/retry')), 409, 'SYS_DLQ_CONFLICT');
     assert.equal(retried.message, 'message is not retryable: status=RESOLVED, retry_count=2/3, archived');
     const dead = assertError(await system.api.post(pathOf(id, '/dead')), 409, 'SYS_DLQ_CONFLICT');
     assert.equal(dead.message, 'message cannot be marked dead: archived, reopen it first');
-    const deleted = assertError(await system.api.delete(pathOf(id)), 409, 'SYS_DLQ_CONFLICT');
-    assert.equal(deleted.message, 'message cannot be deleted: archived, reopen it first');
   });
 
   test('reopening moves it back', async () => {
@@ -284,5 +316,28 @@ describe('an archived message', () => {
     );
     assert.deepEqual(sortedStatuses(answers), [200, 409]);
     assert.equal((await showMessage(system.api, id)).archived, false);
+  });
+});
+
+describe('deleting an archived message', () => {
+  test('leaves its history, and reading its record again does not bring it back', async () => {
+    const id = await storeMessage(system.db, { status: 'DEAD' });
+    const topicId = randomUUID();
+    await system.db.query(sql`
+      UPDATE dlq.dlq_messages SET source_topic = 'gone.dlq.v1', source_topic_id = ${topicId}, source_partition = 0,
+             source_offset = 7 WHERE id = ${id}`);
+    await archiveEverything(system.db);
+    assert.equal((await showMessage(system.api, id)).archived, true);
+    const { status, body } = await system.api.delete(pathOf(id));
+    assert.deepEqual([status, body], [200, { success: true, message: `message ${id} deleted` }]);
+    assertError(await system.api.get(pathOf(id)), 404);
+    assert.deepEqual(
+      (await historyOf(system.api, id)).map(({ event, status_from }) => [event, status_from]),
+      [['deleted', 'DEAD']],
+    );
+    const taken = await system.db.query(sql`
+      SELECT kind, "offset", message_id FROM dlq.arrivals WHERE topic_id = ${topicId}`);
+    assert.deepEqual(taken, [{ kind: 'deleted', offset: 7n, message_id: id }]);
+    assertError(await system.api.delete(pathOf(id)), 404, 'SYS_DLQ_NOT_FOUND');
   });
 });

@@ -4,7 +4,12 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertError, sortedStatuses } from '../support/api-client.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
-import { storeMessage, type ListView, type MessageView } from '../support/stored-message.ts';
+import {
+  archiveEverything,
+  storeMessage,
+  type ListView,
+  type MessageView,
+} from '../support/stored-message.ts';
 
 /** The eight endpoints that clients of the system before ours know: fields, order, texts and codes. */
 
@@ -46,6 +51,7 @@ describe('health', () => {
     assert.equal(answer.body.status, 'healthy');
     assert.deepEqual(answer.body.checks, {
       database: { status: 'healthy' },
+      rights: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },
       notify: { status: 'healthy' },
@@ -210,14 +216,14 @@ describe('a retry', () => {
         );
   });
 
-  test('a message that somebody is just claiming is refused as that one is making it', async () => {
+  test('a message that somebody has locked is refused with the state that it is in', async () => {
     const id = await storeMessage(system.db);
     await system.db.transaction(async (tx) => {
       await tx.query(sql`SELECT 1 FROM dlq.dlq_messages WHERE id = ${id} FOR UPDATE`);
       const answer = await system.api.post(`${root}/messages/${id}/retry`);
       assert.equal(
         assertError(answer, 409, 'SYS_DLQ_CONFLICT').message,
-        'message is not retryable: status=RETRYING, retry_count=1/3',
+        'message is locked by another transaction: status=PENDING, retry_count=0/3; try again',
       );
     });
   });
@@ -249,16 +255,19 @@ describe('retry-all', () => {
 
     const { status, text } = await system.api.post(`${root}/${topic}/retry-all`);
     assert.equal(status, 200);
-    assert.equal(text, `{"retried":15,"message":"15 messages retried in topic ${topic}"}`);
+    const nothingLeft = '"failed":0,"skipped":0,"excluded":0,"remaining":0,"exclusions":[]';
+    assert.equal(text, `{"retried":15,"message":"15 messages retried in topic ${topic}",${nothingLeft}}`);
     const { body } = await system.api.get<ListView>(`${root}/messages?topic=${topic}&status=RESOLVED`);
     assert.equal(body.pagination.total_count, 16);
     assert.equal((await system.api.get<MessageView>(`${root}/messages/${other}`)).body.status, 'PENDING');
   });
 
-  test('an empty topic has nothing to retry', async () => {
-    const { status, text } = await system.api.post(`${root}/orders.dlq.v1/retry-all`);
-    assert.equal(status, 200);
-    assert.equal(text, '{"retried":0,"message":"0 messages retried in topic orders.dlq.v1"}');
+  test('a topic that nobody has heard of is 404, one whose messages are archived has nothing to retry', async () => {
+    assertError(await system.api.post(`${root}/orders.dlq.v1/retry-all`), 404, 'SYS_DLQ_NOT_FOUND');
+    await storeMessage(system.db, { topic: 'archived.v1', status: 'RESOLVED' });
+    await archiveEverything(system.db);
+    const { status, body } = await system.api.post<{ retried: number }>(`${root}/archived.v1/retry-all`);
+    assert.deepEqual([status, body.retried], [200, 0]);
   });
 
   test('two at once retry every message exactly once', async () => {

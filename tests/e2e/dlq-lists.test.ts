@@ -268,3 +268,30 @@ test('a total beyond ten thousand says that it is an estimate, and deep pages ar
   assert.equal(last.messages.at(-1)?.created_at, '2026-02-20T00:00:01.000+00:00');
   assert.deepEqual((await list('/many.v1?page=102&page_size=100')).messages, []);
 });
+
+test('messages of infinite and far times are listed, shown and paged through', async () => {
+  const times = ['-infinity', '0001-01-01T00:00:00Z', '2026-02-20T10:30:00Z', '12026-01-01', 'infinity'];
+  const ids: string[] = [];
+  for (const createdAt of times) ids.unshift(await storeMessage(system.db, { topic, createdAt }));
+  const listed = await list(`/messages?topic=${topic}`);
+  assert.deepEqual(idsOf(listed), ids);
+  assert.deepEqual(
+    listed.messages.map(({ created_at }) => created_at),
+    [
+      '9999-12-31T23:59:59.999+00:00',
+      '9999-12-31T23:59:59.999+00:00',
+      '2026-02-20T10:30:00.000+00:00',
+      '0001-01-01T00:00:00.000+00:00',
+      '0001-01-01T00:00:00.000+00:00',
+    ],
+  );
+  const walked: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const page: ListView = await list(`/messages?topic=${topic}&page_size=1&cursor=${cursor}`);
+    walked.push(...idsOf(page));
+    cursor = page.pagination.next_cursor ?? null;
+  }
+  assert.deepEqual(walked, ids);
+  for (const id of ids) assert.equal((await system.api.get(`${root}/messages/${id}`)).status, 200);
+  assert.equal((await system.api.get(root)).status, 200);
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import type { Broker, OutgoingRecord, PublishResult } from '../../src/platform/broker/port.ts';
+import type { Broker, OutgoingRecord, PublishFault, PublishResult } from '../../src/platform/broker/port.ts';
 import { assertError } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
@@ -62,22 +62,60 @@ describe('a publish', () => {
     return Number(/^redrive_stale_writes_total\{slice="dlq"\} (\d+)$/m.exec(text)?.[1] ?? 0);
   };
 
-  test('that fails and may be tried again is 503 and costs the attempt', async () => {
+  const failed = (fault: PublishFault, code: string, retriable = fault === 'cluster'): PublishResult => ({
+    result: 'failed',
+    fault,
+    retriable,
+    code,
+    message: `the message of ${code}`,
+  });
+
+  test('that meets an outage is 503 and costs no attempt, however often', async () => {
     const id = await storeOne();
-    tap = everyOne({ result: 'failed', retriable: true, code: 'NOT_LEADER_OR_FOLLOWER', message: 'moved' });
-    const answer = await retry(id);
-    const error = assertError(answer, 503, 'SYS_DLQ_BROKER_UNAVAILABLE');
+    tap = everyOne(failed('cluster', 'NOT_LEADER_OR_FOLLOWER'));
+    for (const attempt of [1, 2, 3, 4]) {
+      const answer = await retry(id);
+      const error = assertError(answer, 503, 'SYS_DLQ_BROKER_UNAVAILABLE');
+      assert.deepEqual(
+        [error.details[0]?.field, error.details[0]?.reason],
+        ['broker', 'NOT_LEADER_OR_FOLLOWER'],
+      );
+      assert.match(error.message, /no attempt was used/);
+      assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+      assert.deepEqual(await stateOf(id), ['PENDING', 0, attempt]);
+    }
+    const last = (await historyOf(system.api, id)).at(-1);
     assert.deepEqual(
-      [error.details[0]?.field, error.details[0]?.reason],
-      ['broker', 'NOT_LEADER_OR_FOLLOWER'],
+      [last?.event, last?.detail],
+      ['released', 'NOT_LEADER_OR_FOLLOWER: the message of NOT_LEADER_OR_FOLLOWER'],
     );
-    assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+  });
+
+  test('to a topic that is missing or closed to us is 422 and costs no attempt', async () => {
+    const id = await storeOne();
+    for (const code of [
+      'UNKNOWN_TOPIC_OR_PARTITION',
+      'TOPIC_AUTHORIZATION_FAILED',
+      'CLUSTER_AUTHORIZATION_FAILED',
+    ]) {
+      tap = everyOne(failed('topic', code));
+      const error = assertError(await retry(id), 422, 'SYS_DLQ_PUBLISH_REJECTED');
+      assert.equal(error.details[0]?.reason, code);
+      assert.equal((await stateOf(id))[1], 0);
+      assert.equal((await historyOf(system.api, id)).at(-1)?.event, 'released');
+    }
+  });
+
+  test('that is refused with a code that may pass is 503 and costs the attempt', async () => {
+    const id = await storeOne();
+    tap = everyOne(failed('record', 'CORRUPT_MESSAGE', true));
+    assertError(await retry(id), 503, 'SYS_DLQ_BROKER_UNAVAILABLE');
     assert.deepEqual(await stateOf(id), ['PENDING', 1, 1]);
   });
 
   test('that fails for good is 422 with the code of the broker, and DEAD at the last attempt', async () => {
     const id = await storeOne();
-    tap = everyOne({ result: 'failed', retriable: false, code: 'MESSAGE_TOO_LARGE', message: 'too large' });
+    tap = everyOne(failed('record', 'MESSAGE_TOO_LARGE'));
     for (const attempt of [1, 2, 3]) {
       const error = assertError(await retry(id), 422, 'SYS_DLQ_PUBLISH_REJECTED');
       assert.equal(error.details[0]?.reason, 'MESSAGE_TOO_LARGE');
@@ -105,7 +143,7 @@ describe('a publish', () => {
   test('with an error text that PostgreSQL cannot hold still ends its attempt', async () => {
     const id = await storeOne();
     const message = `a\0b\ud800${'x'.repeat(100_000)}`;
-    tap = everyOne({ result: 'failed', retriable: false, code: 'ODD', message });
+    tap = everyOne({ ...failed('record', 'ODD'), message } as PublishResult);
     assertError(await retry(id), 422);
     assert.deepEqual(await stateOf(id), ['PENDING', 1, 1]);
   });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { BrokerRecord } from '../../src/platform/broker/port.ts';
 import { assertError, sortedStatuses } from '../support/api-client.ts';
@@ -8,7 +9,9 @@ import {
   arrivedMessages,
   historyOf,
   messageInStatus,
+  nothingLeft,
   showMessage,
+  storeMessage,
   type MessageView,
 } from '../support/stored-message.ts';
 import { headerTexts, needsKafka, openTestKafka, type TestKafka } from '../support/test-kafka.ts';
@@ -152,7 +155,7 @@ describe('on a real Kafka', { ...needsKafka, concurrency: true }, () => {
     await arrivedMessages(system.api, topic, 20);
     const { status, body } = await system.api.post(`/api/v1/dlq/${dlq}/retry-all`);
     assert.equal(status, 200);
-    assert.deepEqual(body, { retried: 20, message: `20 messages retried in topic ${dlq}` });
+    assert.deepEqual(body, { retried: 20, message: `20 messages retried in topic ${dlq}`, ...nothingLeft });
     const values = (await kafka.read(topic)).map((record) => record.value?.toString());
     assert.deepEqual(
       values,
@@ -179,28 +182,44 @@ describe('on a real Kafka', { ...needsKafka, concurrency: true }, () => {
     assert.ok(messages.every((message) => message.original_topic === kafka.name('later')));
   });
 
-  test('a message that the broker refuses for good is 422 with its code, and costs an attempt', async () => {
+  test('a message for a topic that does not exist is 422 with the code of the broker, and costs nothing', async () => {
     const nowhere = kafka.name('never-made.v1');
     const dlq = await kafka.createTopic('refused.dlq.v1');
     await kafka.publish({ topic: dlq, value: 'x', headers: [['original_topic', nowhere]] });
     const [message] = await arrivedMessages(system.api, nowhere, 1);
     const id = message?.id ?? '';
-    for (const attempt of [1, 2, 3]) {
+    for (let call = 0; call < 4; call += 1) {
       const error = assertError(await retry(id), 422, 'SYS_DLQ_PUBLISH_REJECTED');
       assert.equal(error.details[0]?.reason, 'UNKNOWN_TOPIC_OR_PARTITION');
       assert.equal(error.details[0]?.field, 'broker');
       const now: MessageView = await showMessage(system.api, id);
-      assert.deepEqual([now.status, now.retry_count], [attempt < 3 ? 'PENDING' : 'DEAD', attempt]);
+      assert.deepEqual([now.status, now.retry_count], ['PENDING', 0]);
     }
-    const history = await historyOf(system.api, id);
-    assert.deepEqual(
-      history.filter(({ event }) => event === 'publish_failed').map((entry) => [entry.topic, entry.offset]),
-      [1, 2, 3].map(() => [nowhere, null]),
-    );
-    assert.match(history.at(-1)?.detail ?? '', /UNKNOWN_TOPIC_OR_PARTITION/);
+    const last = (await historyOf(system.api, id)).at(-1);
+    assert.equal(last?.event, 'released');
+    assert.match(last.detail ?? '', /UNKNOWN_TOPIC_OR_PARTITION/);
   });
 
-  test('retry-all goes on behind a message that the broker refuses for good', async () => {
+  test('a message that the broker refuses for itself is 422, and DEAD at max_retries', async () => {
+    const topic = await kafka.createTopic('too-large.v1');
+    const id = await storeMessage(system.db, {
+      topic,
+      payload: { text: randomBytes(1_500_000).toString('base64') },
+    });
+    for (const attempt of [1, 2, 3]) {
+      const error = assertError(await retry(id), 422, 'SYS_DLQ_PUBLISH_REJECTED');
+      assert.equal(error.details[0]?.reason, 'MESSAGE_TOO_LARGE');
+      const now: MessageView = await showMessage(system.api, id);
+      assert.deepEqual([now.status, now.retry_count], [attempt < 3 ? 'PENDING' : 'DEAD', attempt]);
+    }
+    const failures = (await historyOf(system.api, id)).filter(({ event }) => event === 'publish_failed');
+    assert.deepEqual(
+      failures.map((entry) => [entry.topic, entry.offset]),
+      [1, 2, 3].map(() => [topic, null]),
+    );
+  });
+
+  test('retry-all leaves messages for a missing topic alone and sends the others', async () => {
     const topic = await kafka.createTopic('mixed.v1');
     const dlq = await kafka.createTopic('mixed.dlq.v1');
     const nowhere = kafka.name('mixed-nowhere.v1');
@@ -211,7 +230,13 @@ describe('on a real Kafka', { ...needsKafka, concurrency: true }, () => {
     await arrivedMessages(system.api, dlq, 4);
     const { status, body } = await system.api.post(`/api/v1/dlq/${dlq}/retry-all`);
     assert.equal(status, 200);
-    assert.deepEqual(body, { retried: 2, message: `2 messages retried in topic ${dlq}`, failed: 2 });
+    assert.deepEqual(body, {
+      retried: 2,
+      message: `2 messages retried in topic ${dlq}`,
+      ...nothingLeft,
+      excluded: 2,
+      exclusions: [{ reason: 'target_missing', topic: nowhere, count: 2 }],
+    });
     assert.deepEqual(
       (await kafka.read(topic)).map((record) => record.value?.toString()),
       ['2', '4'],

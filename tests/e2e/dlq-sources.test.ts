@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Admin } from '@platformatic/kafka';
 import { createLocalBroker } from '../../src/platform/broker/local/local-broker.ts';
+import { storedBytes } from '../../src/platform/broker/local/local-log.ts';
 import { assertError, type ApiClient } from '../support/api-client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -188,7 +189,9 @@ describe('on a real Kafka', needsKafka, () => {
 
 test('records that retention removed before they were read are counted as lost, once', async () => {
   const dlq = 'short.dlq.v1';
-  const broker = createLocalBroker({ retention: { records: 10, bytes: 1 << 20 } });
+  const broker = createLocalBroker({
+    bytesPerTopic: 10 * storedBytes({ key: null, value: null, headers: [] }),
+  });
   const shared = { ...broker, close: async () => {} };
   const database = await createTestDatabase();
   const start = () => startTestSystem({ kafka: 'local', database, wrap: { broker: () => shared } });
@@ -271,4 +274,46 @@ describe('taking over from a group that has committed', needsKafka, () => {
     assert.deepEqual([whole.first_offset, whole.stored], [0, 10]);
     await again.stop();
   });
+});
+
+test('a source is forgotten only when nobody can read it, and goes on from its position if it comes back', async () => {
+  const dlq = 'forgotten.dlq.v1';
+  const broker = createLocalBroker();
+  const shared = { ...broker, close: async () => {} };
+  let isListed = true;
+  const hiding: typeof shared = {
+    ...shared,
+    partitions: (matches, signal) => shared.partitions((topic) => isListed && matches(topic), signal),
+  };
+  const system = await startTestSystem({ kafka: 'local', wrap: { broker: () => hiding } });
+  const publish = () =>
+    broker.publish([{ topic: dlq, key: null, value: null, headers: [] }], { timeoutMs: 1000 });
+  const forget = (topic = dlq, reason = '?reason=shut%20down') =>
+    system.api.delete(`/api/v1/dlq/sources/${topic}/0${reason}`);
+  try {
+    await broker.createTopic(dlq, 1);
+    await publish();
+    const [first] = await arrivedMessages(system.api, dlq, 1);
+    await system.api.post(`/api/v1/dlq/messages/${first?.id}/dead`);
+    await archiveEverything(system.db);
+
+    assertError(await forget(dlq, ''), 400);
+    assertError(await forget('unknown.dlq.v1'), 404, 'SYS_DLQ_NOT_FOUND');
+    assertError(await forget(), 409, 'SYS_DLQ_CONFLICT');
+    isListed = false;
+    await eventually(async () => assert.equal((await sourceOf(system.api, dlq)).state, 'gone'));
+    assert.equal((await forget()).status, 200);
+    const { body } = await system.api.get<{ sources: readonly unknown[] }>('/api/v1/dlq/sources');
+    assert.deepEqual(body.sources, []);
+    assertError(await forget(), 404, 'SYS_DLQ_NOT_FOUND');
+    assertError(await seek(system.api, dlq, { earliest: true }), 404);
+
+    isListed = true;
+    await publish();
+    const [second] = await arrivedMessages(system.api, dlq, 1);
+    assert.equal(second?.source_offset, 1, 'the archived record was not taken a second time');
+    assert.equal((await accountOf(system.api, dlq)).stored, 2);
+  } finally {
+    await system.drop();
+  }
 });

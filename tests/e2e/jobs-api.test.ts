@@ -25,7 +25,7 @@ type ShownJob = Readonly<{
   payload: unknown;
   run_at: string | null;
   created_at: string;
-  needs_person: boolean;
+  needs_attention: boolean;
   resolution: string | null;
   payload_omitted?: true;
   lease: Readonly<{ owner: string; until: string; epoch: number }> | null;
@@ -97,6 +97,22 @@ describe('enqueuing', () => {
     assert.equal(new Set(answers.map((answer) => answer.body.job_id)).size, 1);
   });
 
+  test('a dedupe key that an open transaction holds is answered 409 in time, and names the cause', async () => {
+    const body = { queue: 'mail', payload: {}, dedupe_key: 'held' };
+    await jobs.system.db.transaction(async (tx) => {
+      await tx.query(sql`SELECT jobs.enqueue('mail', '{}', 'held')`);
+      const begin = performance.now();
+      const answer = await api().post(root, body);
+      assertError(answer, 409, 'SYS_JOBS_BUSY');
+      assert.match(answer.text, /another open transaction adds a job with this dedupe key/);
+      assert.equal(answer.headers.get('retry-after'), '1');
+      // Half a second of patience, and a busy machine.
+      assert.ok(performance.now() - begin < 5000);
+      assert.equal((await api().post(root, { ...body, dedupe_key: 'free' })).status, 202);
+    });
+    assert.equal((await api().post(root, body)).status, 200);
+  });
+
   test('a duplicate is not counted as enqueued', async () => {
     const body = { queue: 'counted', payload: {}, dedupe_key: 'x' };
     for (const status of [202, 200, 200]) assert.equal((await enqueue(body)).status, status);
@@ -131,7 +147,7 @@ describe('one job', () => {
   test('it tells its failed attempts and what people did', async () => {
     const jobId = await jobs.job({ queue: 'told', max_retries: 2 });
     for (const error of ['first', 'second'])
-      await jobs.attempt(jobId, { end: 'failed', error, isRetryable: true, retryAfterMs: null });
+      await jobs.attempt(jobId, { outcome: 'failed', error, isRetryable: true, retryAfterMs: null });
     await jobs.system.db.query(sql`
       INSERT INTO jobs.job_actions (job_id, action, status_from, status_to, actor, reason)
       VALUES (${jobId}, 'discard', 'dead_letter', 'dead_letter', 'alice', 'seen')`);
@@ -147,7 +163,7 @@ describe('one job', () => {
       job.actions.map(({ action, actor, reason }) => [action, actor, reason]),
       [['discard', 'alice', 'seen']],
     );
-    assert.deepEqual([job.status, job.needs_person, job.run_at], ['dead_letter', true, null]);
+    assert.deepEqual([job.status, job.needs_attention, job.run_at], ['dead_letter', true, null]);
   });
 
   test('while it runs it says who holds it', async () => {
@@ -209,9 +225,9 @@ describe('the list', () => {
     const running = await jobs.job({ queue: 'filtered' });
     await claimJob(jobs.system.db, running);
     const done = await jobs.job({ queue: 'filtered' });
-    await jobs.attempt(done, { end: 'completed', result: '{"ok": true}' });
+    await jobs.attempt(done, { outcome: 'completed', result: '{"ok": true}' });
     const failed = await jobs.job({ queue: 'filtered' });
-    await jobs.attempt(failed, { end: 'failed', error: 'e', isRetryable: true, retryAfterMs: 3_600_000 });
+    await jobs.attempt(failed, { outcome: 'failed', error: 'e', isRetryable: true, retryAfterMs: 3_600_000 });
 
     const get = async (query: string) => {
       const answer = await api().get<JobList>(`${root}?${query}`);

@@ -31,7 +31,7 @@ async function succeeds(args: readonly string[], stdin?: string): Promise<string
   return out;
 }
 
-test('a job is added from an option, a file or standard input, and a taken key is told', async () => {
+test('a job is added from an option or standard input, and a duplicate key is reported', async () => {
   const first = await succeeds([
     'enqueue',
     '--queue',
@@ -49,7 +49,7 @@ test('a job is added from an option, a file or standard input, and a taken key i
     '{}',
   );
   assert.match(again.out, new RegExp(id));
-  assert.match(again.out + again.err, /with this dedupe key was there/);
+  assert.match(again.out + again.err, /already queued/);
   const shown = await succeeds(['show', id]);
   assert.match(shown, /queue +mail/);
   assert.match(shown, /dedupe key +welcome/);
@@ -57,26 +57,26 @@ test('a job is added from an option, a file or standard input, and a taken key i
   await succeeds(['cancel', id, '--reason', 'by mistake']);
 });
 
-test('a payload that is missing or no JSON is wrong usage', async () => {
+test('a missing or invalid payload is a usage error', async () => {
   assert.equal((await redrive(['enqueue', '--queue', 'mail'])).code, 2);
   const wrong = await redrive(['enqueue', '--queue', 'mail', '--payload', '{']);
   assert.deepEqual([wrong.code, /the payload is not JSON/.test(wrong.err)], [2, true]);
 });
 
-test('dead letters are listed by what they died of, requeued by one or by many, discarded', async () => {
+test('dead jobs are grouped by error, requeued one by one or by filter, and discarded', async () => {
   const [one, two, other] = [
-    await at.deadJob('timeout: no end within 5 ms'),
-    await at.deadJob('timeout: no end within 5 ms'),
+    await at.deadJob('timed out after 5 ms'),
+    await at.deadJob('timed out after 5 ms'),
     await at.deadJob('no such article'),
   ];
   const dead = await succeeds(['dead', '--queue', 'mail']);
-  assert.match(dead, /2 +mail .*timeout: no end/);
+  assert.match(dead, /2 +mail .*timed out after/);
   assert.match(dead, /1 +mail .*no such article/);
 
-  const preview = await redrive(['requeue', '--queue', 'mail', '--error', 'timeout:', '--preview']);
+  const preview = await redrive(['requeue', '--queue', 'mail', '--error', 'timed out', '--preview']);
   assert.match(preview.out + preview.err, /2 jobs would be requeued; nothing was changed/);
   assert.match(await succeeds(['requeue', one, '--reason', 'it is back']), new RegExp(`${one} pending`));
-  assert.match(await succeeds(['requeue', '--queue', 'mail', '--error', 'timeout:']), /1 jobs requeued/);
+  assert.match(await succeeds(['requeue', '--queue', 'mail', '--error', 'timed out']), /requeued 1 job/);
   assert.match(await succeeds(['discard', other]), /dead_letter/);
 
   const shown = await succeeds(['show', one]);
@@ -87,7 +87,29 @@ test('dead letters are listed by what they died of, requeued by one or by many, 
   assert.equal((await redrive(['requeue'])).code, 2);
 });
 
-test('a list has pages, and as JSON what the API said', async () => {
+test('a failure shows the error class and stack of its worker', async () => {
+  const id = await at.job({ queue: 'stacks', max_retries: 1 });
+  const { api } = at.system;
+  const claimed = await api.post<{ jobs: { epoch: number }[] }>('/api/v1/jobs/queues/stacks/claim', {
+    worker: 'w',
+  });
+  const told = {
+    epoch: claimed.body.jobs[0]?.epoch,
+    error: 'no stock',
+    error_class: 'OutOfStock',
+    stack: 'OutOfStock: no stock\n  at take (shop.py:12)\u001b[31m',
+  };
+  assert.equal((await api.post(`/api/v1/jobs/${id}/fail`, told)).status, 200);
+  const { body } = await api.get<{ attempts: Record<string, unknown>[] }>(`/api/v1/jobs/${id}`);
+  const { error, error_class: className, stack } = body.attempts[0] ?? {};
+  assert.deepEqual([error, className, stack], [told.error, told.error_class, told.stack]);
+  const shown = await succeeds(['show', id]);
+  assert.match(shown, /OutOfStock: no stock/);
+  assert.match(shown, /stack of the last failure\n.*\n +at take \(shop\.py:12\)/);
+  assert.ok(!shown.includes('\u001b'));
+});
+
+test("a list has pages, and --json prints the API's answer", async () => {
   for (let i = 0; i < 3; i += 1) await at.job({ queue: 'paged' });
   const { out, err } = await redrive(['list', '--queue', 'paged', '--page-size', '2']);
   assert.match(out + err, /2 of 3 jobs; next: --page 2/);
@@ -98,11 +120,27 @@ test('a list has pages, and as JSON what the API said', async () => {
   assert.equal((await redrive(['list', '--status', 'nothing'])).code, 2);
 });
 
-test('a queue is paused and resumed, and says so', async () => {
+test('an unknown queue is an error with a suggestion, and is paused only with --create', async () => {
+  for (const args of [
+    ['pause', 'mial'],
+    ['resume', 'mial'],
+    ['requeue', '--queue', 'mial'],
+  ]) {
+    const { code, out, err } = await redrive(args);
+    assert.equal(code, 1, err);
+    assert.equal(out, '');
+    assert.match(err, /queue not found: mial; did you mean mail\?/);
+  }
+  assert.doesNotMatch(await succeeds(['queues']), /mial/);
+  assert.match(await succeeds(['pause', 'planned', '--create']), /planned paused by ops/);
+  await succeeds(['resume', 'planned']);
+});
+
+test('a queue is paused and resumed', async () => {
   assert.match(
     await succeeds(['pause', 'mail', '--reason', 'the target is down']),
     /paused by ops: the target/,
   );
   assert.match(await succeeds(['queues']), /mail .*paused by ops/);
-  assert.match(await succeeds(['resume', 'mail']), /mail runs/);
+  assert.match(await succeeds(['resume', 'mail']), /mail running/);
 });

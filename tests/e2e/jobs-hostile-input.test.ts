@@ -130,10 +130,7 @@ describe('paths', () => {
       ];
       for (const [method, path] of paths) {
         const answer = await raw({ method, path });
-        const isPlainName = /^(null|undefined|constructor)$/.test(segment);
-        if (method === 'POST' && isPlainName) assert.equal(answer.status, 200, answer.text);
-        else
-          assert.ok([400, 404, 405, 414, 431].includes(answer.status), `${method} ${path}: ${answer.status}`);
+        assert.ok([400, 404, 405, 414, 431].includes(answer.status), `${method} ${path}: ${answer.status}`);
       }
     }
   });
@@ -246,7 +243,7 @@ describe('pausing refuses', () => {
   test('nobody: whatever the header says is a name or nobody', async () => {
     const answer = await raw({
       method: 'POST',
-      path: `${root}/queues/named/pause`,
+      path: `${root}/queues/mail/pause`,
       headers: { 'x-actor': `\u00ff\u00fe${'a'.repeat(2000)}` },
     });
     assert.equal(answer.status, 200, answer.text);

@@ -80,7 +80,7 @@ describe('The figures of the jobs', () => {
     assert.equal(now.get('jobs_dead_letter_total{queue="spared"}'), undefined);
   });
 
-  test('tell how much waits, for how long, and what needs a person', async () => {
+  test('tell how much waits, for how long, and what needs attention', async () => {
     await jobs.job({ queue: 'slow' });
     await jobs.system.db.query(sql`
       UPDATE jobs.job_queue

@@ -22,6 +22,8 @@ after(() => jobs.drop());
 
 const api = () => jobs.system.api;
 
+type ErrorBody = Readonly<{ error: Readonly<{ code: string; message: string }> }>;
+
 type ShownQueue = Readonly<{
   queue: string;
   configured: boolean;
@@ -65,7 +67,7 @@ describe('queues', () => {
     await jobs.job({ queue, run_at: '2126-01-01T00:00:00Z' });
     await jobs.deadJob('x', { queue });
     const done = await jobs.job({ queue });
-    await jobs.attempt(done, { end: 'completed', result: null });
+    await jobs.attempt(done, { outcome: 'completed', result: null });
     await jobs.system.db.query(sql`
       UPDATE jobs.job_queue
       SET (run_at, sort_at, created_at) = (SELECT at, at, at FROM (SELECT now() - interval '1 hour') AS due (at))
@@ -85,7 +87,7 @@ describe('queues', () => {
 
   test('one that has only completed jobs is there too, and has no lag', async () => {
     const done = await jobs.job({ queue: 'finished' });
-    await jobs.attempt(done, { end: 'completed', result: null });
+    await jobs.attempt(done, { outcome: 'completed', result: null });
     const finished = await queueNamed('finished');
     assert.deepEqual([finished?.counts['completed'], finished?.lag_seconds], [1, null]);
   });
@@ -142,17 +144,45 @@ describe('pausing', () => {
   });
 
   test('who pauses a paused queue changes nothing and is told who did so first', async () => {
-    const first = await post('twice', 'pause', undefined, 'alice');
+    const first = await post('twice', 'pause', { create: true }, 'alice');
     const second = await post('twice', 'pause', { reason: 'again' }, 'bob');
     assert.deepEqual(second.body, first.body);
   });
 
-  test('what is not paused goes on, whether anybody has heard of it or not', async () => {
-    for (const queue of ['never-heard-of', 'mail']) {
-      const answer = await post(queue, 'resume');
-      assert.deepEqual([answer.status, answer.body.paused], [200, false]);
+  test('a queue that is not paused goes on', async () => {
+    const answer = await post('mail', 'resume');
+    assert.deepEqual([answer.status, answer.body.paused], [200, false]);
+  });
+
+  test('a queue that nobody knows is not found, and the nearest name is told', async () => {
+    for (const verb of ['pause', 'resume']) {
+      const slip = await api().post<ErrorBody>(`${root}/queues/mial/${verb}`);
+      assert.deepEqual([slip.status, slip.body.error.code], [404, 'SYS_JOBS_QUEUE_NOT_FOUND']);
+      assert.equal(slip.body.error.message, 'queue not found: mial; did you mean mail?');
+      const far = await api().post<ErrorBody>(`${root}/queues/never-heard-of/${verb}`);
+      assert.equal(far.body.error.message, 'queue not found: never-heard-of');
     }
+    const requeue = await api().post<ErrorBody>(`${root}/requeue`, { queue: 'mial' });
+    assert.deepEqual([requeue.status, requeue.body.error.code], [404, 'SYS_JOBS_QUEUE_NOT_FOUND']);
+    assert.equal(await queueNamed('mial'), undefined);
     assert.equal(await queueNamed('never-heard-of'), undefined);
+  });
+
+  test('a queue is known by its configuration, its jobs, whatever became of them, and by its workers', async () => {
+    const done = await jobs.job({ queue: 'only-done' });
+    await jobs.attempt(done, { outcome: 'completed', result: null });
+    await jobs.deadJob('no', { queue: 'only-dead' });
+    await claimJob(jobs.system.db, await jobs.job({ queue: 'only-running' }));
+    await jobs.system.db.query(sql`
+      INSERT INTO platform.idle_workers (channel, worker, idle_until)
+      VALUES ('jobs:only-workers', 'somebody', now() - interval '1 hour')`);
+    const queues = ['strict', 'only-done', 'only-dead', 'only-running', 'only-workers'];
+    const answers = await Promise.all(queues.map((queue) => post(queue, 'pause')));
+    assert.deepEqual(
+      answers.map(({ body }) => [body.queue, body.paused]),
+      queues.map((queue) => [queue, true]),
+    );
+    await Promise.all(queues.map((queue) => post(queue, 'resume')));
   });
 
   test('settings of a configured queue stay as they are', async () => {
@@ -163,7 +193,7 @@ describe('pausing', () => {
   });
 
   test('a queue that goes on wakes who waits for its jobs', async () => {
-    await post('woken', 'pause');
+    await post('woken', 'pause', { create: true });
     const heard: string[] = [];
     const listener = await jobs.system.db.connect(() => {});
     try {

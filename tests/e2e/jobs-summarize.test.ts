@@ -109,7 +109,7 @@ test('articles that always time out are skipped for good, the others are not slo
   const dead = await become(bad, 'dead_letter');
   for (const row of dead) {
     assert.deepEqual([row.retry_count, row.max_retries, requestsOf(row.job_id)], [3, 3, 3]);
-    assert.equal(row.error_message, `timeout: no end within ${timeoutMs} ms`);
+    assert.equal(row.error_message, `timed out after ${timeoutMs} ms`);
     assert.notEqual(row.completed_at, null);
   }
   await eventually(() =>

@@ -13,7 +13,7 @@ import {
 } from '../support/receivers.ts';
 import { startTestSystem } from '../support/start-system.ts';
 
-/** What needs a person reaches one, by every way there is: the whole system, real receivers. */
+/** Notifications through every channel: the whole system, real receivers. */
 
 const secret = 'a secret that nobody else knows';
 const refused = { act: 'status', status: 400, effect: false, body: 'no <such> symbol & more' } as const;
@@ -97,7 +97,7 @@ async function internalOrders(db: Database): Promise<readonly Readonly<{ status:
     SELECT status, row_to_json(o)::text AS text FROM outbox.outbox_orders o WHERE starts_with(destination, '_')`);
 }
 
-test('of a dead order a webhook, a Slack channel and a mailbox are told', async (t) => {
+test('a dead order notifies a webhook, a Slack channel and a mailbox', async (t) => {
   const hook = await openHook(t);
   const slack = await openHook(t, '/services/T00000000/B00000000/slacksecretslacksecret');
   const mail = await startMailReceiver();
@@ -143,7 +143,7 @@ test('of a dead order a webhook, a Slack channel and a mailbox are told', async 
   for (const order of orders) assert.doesNotMatch(order.text, /nobody else knows|slacksecret/);
 });
 
-test('of what dies in every slice somebody is told, with a way to it', async (t) => {
+test('dead items of every slice are notified, with a link', async (t) => {
   const hook = await openHook(t);
   const outbox = await open(t, [webhookTo(hook)]);
   const { db, api } = outbox.system;
@@ -173,7 +173,7 @@ test('of what dies in every slice somebody is told, with a way to it', async (t)
   }
 });
 
-test('what comes during the cool-down is told as one summary at its end, also after a restart', async (t) => {
+test('events during the cooldown are sent as one summary at its end, also after a restart', async (t) => {
   const hook = await openHook(t);
   const first = await open(t, [webhookTo(hook)]);
   await orderDies(first);
@@ -198,7 +198,7 @@ test('what comes during the cool-down is told as one summary at its end, also af
   await second.system.stop();
 });
 
-test('a short cool-down ends by itself', async (t) => {
+test('a short cooldown ends by itself', async (t) => {
   const hook = await openHook(t);
   const outbox = await open(t, [{ ...webhookTo(hook), cooldown: '1s' }]);
   for (let i = 0; i < 10; i++) await orderDies(outbox);
@@ -211,7 +211,7 @@ test('a short cool-down ends by itself', async (t) => {
   });
 });
 
-test('a receiver that is away for a while misses nothing', async (t) => {
+test('a receiver that is down for a while misses nothing', async (t) => {
   const hook = await openHook(t);
   const outbox = await open(t, [opsAt(hook)]);
   await hook.goAway();
@@ -230,7 +230,7 @@ test('a receiver that is away for a while misses nothing', async (t) => {
   assert.equal(new Set(bodies.map(({ id }) => id)).size, 2);
 });
 
-test('a notifier that is refused tells nobody about itself: readiness does, and a figure, until a person has looked', async (t) => {
+test('a notification that is rejected notifies nobody: readiness and a gauge report it until somebody resolves it', async (t) => {
   const hook = await openHook(t);
   const outbox = await open(t, [opsAt(hook)]);
   const { api, db } = outbox.system;
@@ -254,7 +254,7 @@ test('a notifier that is refused tells nobody about itself: readiness does, and 
   await eventually(async () => assert.equal((await readinessOf(outbox)).checks.notify.status, 'healthy'));
 });
 
-test('what waits for a notifier goes to it and to nobody else, whoever joins the list or is put in its place', async (t) => {
+test('pending events go to their own notifier only, whoever is added to the list or replaced', async (t) => {
   const hook = await openHook(t);
   const other = await openHook(t, '/other');
   const first = await open(t, [webhookTo(hook)]);
@@ -280,8 +280,8 @@ test('what waits for a notifier goes to it and to nobody else, whoever joins the
     );
     return readiness;
   });
-  assert.match(checks.outbox.message ?? '', /unknown here: _notify_webhook_[0-9a-f]{8}$/);
-  assert.match(checks.notify.message ?? '', /held for notifiers unknown here: _notify_webhook_[0-9a-f]{8}$/);
+  assert.match(checks.outbox.message ?? '', /unknown destinations: _notify_webhook_[0-9a-f]{8}$/);
+  assert.match(checks.notify.message ?? '', /pending for unknown notifiers: _notify_webhook_[0-9a-f]{8}$/);
   await without.system.stop();
 
   await hook.comeBack();
@@ -293,7 +293,7 @@ test('what waits for a notifier goes to it and to nobody else, whoever joins the
   await both.system.stop();
 });
 
-test('two replicas tell once', async (t) => {
+test('two replicas send each message once', async (t) => {
   const hook = await openHook(t);
   const one = await open(t, [webhookTo(hook)]);
   const two = await open(t, [webhookTo(hook)], { database: one.system.database, partner: one.partner });
@@ -307,7 +307,7 @@ test('two replicas tell once', async (t) => {
   await two.system.stop();
 });
 
-test('without notifiers nothing is told, and what happened is kept for the day there is one', async (t) => {
+test('without notifiers events are kept for a notifier that is added later', async (t) => {
   const outbox = await open(t, []);
   await orderDies(outbox);
   const { db, database } = outbox.system;

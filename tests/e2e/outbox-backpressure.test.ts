@@ -7,7 +7,7 @@ import { startOutboxSystem, storedOrders, type OutboxSystem } from '../support/o
 import { startPartner, type PartnerAct } from '../support/partner.ts';
 import { unusedPort } from '../support/raw-server.ts';
 
-/** A destination that wants less, or nothing, gets less, or nothing; no other destination notices. */
+/** Throttling and circuits: a destination that is limited or unavailable gets fewer requests, and no other one is affected. */
 
 const ok: PartnerAct = { act: 'ok' };
 const limited: PartnerAct = { act: 'later', status: 429 };
@@ -90,7 +90,7 @@ describe('A destination', { concurrency: true }, () => {
     ['seconds', 'seconds'],
     ['date', 'date'],
   ] as const)
-    test(`that names a time in ${form} is not asked before it, and no retry is spent`, async () => {
+    test(`that sends Retry-After in ${form} gets no request before it, and no retry is spent`, async () => {
       const id = await outbox.order({
         destination,
         does: [{ act: 'later', status: 429, afterS: 2, form }, ok],
@@ -98,7 +98,7 @@ describe('A destination', { concurrency: true }, () => {
       const row = await outbox.becomes(id, 'sent');
       const [first, second] = outbox.requestsOf(row).map(({ atMs }) => performance.timeOrigin + atMs);
       assert.ok(first !== undefined && second !== undefined);
-      // A date has no fractions of a second; and both clocks are rounded.
+      // A date has whole seconds, and both clocks are rounded.
       const asked = form === 'seconds' ? first + 2000 : Math.floor((first + 2000) / 1000) * 1000;
       assert.ok(second >= asked - 5, `${asked - second} ms too early`);
       assert.deepEqual([row.retry_count, row.in_doubt], [0, false]);
@@ -108,7 +108,7 @@ describe('A destination', { concurrency: true }, () => {
       );
     });
 
-  test('that is unavailable until a time is not asked before it by the order that it said that to', async () => {
+  test('that answers 503 with Retry-After gets that order no earlier', async () => {
     const destination = 'unavailable';
     const id = await outbox.order({ destination, does: [{ act: 'later', status: 503, afterS: 1 }, ok] });
     await outbox.becomes(id, 'failed');
@@ -119,7 +119,7 @@ describe('A destination', { concurrency: true }, () => {
     assert.equal(row.retry_count, 1);
   });
 
-  test('that answers 429 is held as a whole, and another one is not', async () => {
+  test('that answers 429 is throttled as a whole, and another one is not', async () => {
     const first = await outbox.order({
       destination: 'held',
       does: [{ act: 'later', status: 429, afterS: 4 }, ok],
@@ -141,15 +141,15 @@ describe('A destination', { concurrency: true }, () => {
     }
   });
 
-  test('that takes only so many a second is sent to more slowly, and gets all of them', async () => {
+  test('with a rate limit is sent to more slowly, and gets all orders', async () => {
     const sent = await allSent(await ordersAtOnce(40, 'metered', 'metered-'));
     assert.ok(sent.every((row) => row.retry_count === 0));
-    // Each of the thirty that come too early would be asked for again all the time.
+    // Without a throttle, the thirty orders over the limit would be repeated all the time.
     const requests = outbox.partner.requests.filter(({ key }) => key.startsWith('metered-'));
     assert.ok(requests.length < 200, `${requests.length} requests`);
   });
 
-  test('that answers nothing but 429 gets no order that is older than max_age', async () => {
+  test('that always answers 429 gets no order that is older than max_age', async () => {
     const id = await outbox.order({ destination: 'aged', does: [limited] });
     const row = await outbox.becomes(id, 'dead');
     assert.match(row.last_error ?? '', /^RATE_LIMITED: HTTP 429/);
@@ -160,7 +160,7 @@ describe('A destination', { concurrency: true }, () => {
     assert.ok((age?.seconds ?? 0) >= 2, `it was given up after ${age?.seconds} s`);
   });
 
-  test('that does not answer holds back nobody else', async () => {
+  test('that does not answer delays no other destination', async () => {
     const held = await orders(4, 'slow', [{ act: 'hold' }]);
     const behind = await orders(2, 'slow');
     await eventually(() =>
@@ -177,7 +177,7 @@ describe('A destination', { concurrency: true }, () => {
     ['locked', 'locked-a-', 'one after another'],
     ['locked_at_once', 'locked-b-', 'all at once'],
   ] as const)
-    test(`that takes no credentials costs three orders of many that go ${under}, and gets the rest later`, async () => {
+    test(`that rejects the credentials costs three of many orders that are sent ${under}, and gets the rest later`, async () => {
       locked.add(prefix);
       const ids = await ordersAtOnce(20, destination, prefix);
       const { reason } = await circuitIs(destination, 'open');
@@ -207,7 +207,7 @@ describe('A destination', { concurrency: true }, () => {
       assert.ok(dead.every((row) => row.last_error?.startsWith('UNAUTHORIZED: ')));
     });
 
-  test('that is away is found again by probes, which cost nothing and put nothing in doubt', async () => {
+  test('that is unavailable is found again by probes, which cost no retry and leave no doubt', async () => {
     const destination = 'closed';
     const ids = await orders(6, destination);
     const { reason } = await circuitIs(destination, 'open');
@@ -241,7 +241,7 @@ describe('A destination', { concurrency: true }, () => {
   });
 });
 
-test('An open circuit is probed in time by a system that looks for work once a minute', async (t) => {
+test('An open circuit is probed in time by a system that polls once a minute', async (t) => {
   const outbox = await startOutboxSystem({
     env: { OUTBOX_IDLE_SLEEP_MS: '60000', OUTBOX_PROBE_INITIAL_MS: '150', OUTBOX_PROBE_MAX_MS: '300' },
   });

@@ -144,7 +144,7 @@ async function becomes(id: string, status: RegExp): Promise<string> {
   });
 }
 
-test('an order goes out, and show and ledger tell all of it', async () => {
+test('an order is sent, and show and ledger print its result', async () => {
   const { id, key } = await place('GOOD', '--ordering-key', 'account-7', '--trace-id', '\u001b[2J注文');
   const shown = await becomes(id, /^status +sent$/m);
   assert.match(shown, new RegExp(`^id +${id}$`, 'm'));
@@ -157,7 +157,7 @@ test('an order goes out, and show and ledger tell all of it', async () => {
   assert.match(shown, /sending -> sent/);
 
   const ledger = await ok('ledger', key);
-  assert.match(ledger, /^effect +succeeded: it has happened outside, once$/m);
+  assert.match(ledger, /^effect +succeeded: it took effect once$/m);
   assert.match(ledger, /^outside id +brk-\\u001b\[31m-GOOD$/m);
   assert.match(ledger, new RegExp(`^order +${id}, sent, for broker$`, 'm'));
   for (const path of [`orders/${id}`, `ledger/${key}`]) {
@@ -167,18 +167,18 @@ test('an order goes out, and show and ledger tell all of it', async () => {
   }
 });
 
-test('the same order again is said to be there, and another one under its key is refused', async () => {
+test('adding an order twice reports the first one, and a different order with its key is rejected', async () => {
   const { id, key } = await place('GOOD');
   const args = ['add', '--destination', 'broker', '--key', key, '--request-file', '-'];
   const again = await redrive(args, '{ "symbol" : "GOOD" }');
   assert.deepEqual([again.code, again.out], [0, `${id} queued for broker\n`]);
-  assert.match(again.err, new RegExp(`redrive outbox show ${id}\n$`));
+  assert.match(again.err, new RegExp(`run \`redrive outbox show ${id}\`\n$`));
   const other = await redrive(args, '{"symbol":"BAD"}');
   assert.equal(other.code, 1);
   assert.match(other.err, /\(SYS_OUTBOX_IDEMPOTENCY_MISMATCH\)/);
 });
 
-test('the server sees the request as it was written', async () => {
+test('the server receives the request unchanged', async () => {
   const add = ['add', '--destination', 'broker', '--key', 'order-exact', '--request'];
   assert.match(await refused(2, ...add, '{"qty":12345678901234567890.1}'), /qty.*double/);
   assert.match(await refused(2, ...add, '{"qty":1,"qty":2}'), /qty.*twice/);
@@ -186,45 +186,45 @@ test('the server sees the request as it was written', async () => {
   assert.match(await refused(2, 'add', '--key', 'short', '--request', '{}'), /idempotency_key/);
 });
 
-test('a dead order waits for a person, who skips it', async () => {
+test('a dead order needs attention until it is skipped', async () => {
   const { id } = await place('BAD');
   await becomes(id, /^status +dead$/m);
-  assert.match(await ok('show', id), /^needs a person +redrive outbox supersede, or skip$/m);
-  const waiting = await redrive(['list', '--needs-person']);
+  assert.match(await ok('show', id), /^needs attention +run redrive outbox supersede or skip$/m);
+  const waiting = await redrive(['list', '--needs-attention']);
   assert.match(waiting.out, new RegExp(`^ *${id} +dead +0 .* broker +order-\\d+ +BAD_REQUEST`, 'm'));
   assert.equal(await ok('skip', id, '--reason', '電話で済み'), `${id} dead (skipped)\n`);
   assert.match(await ok('show', id), /dead .* hanako@\S+ .*電話で済み$/m);
-  assert.doesNotMatch((await redrive(['list', '--needs-person'])).out, new RegExp(`^ *${id} `, 'm'));
+  assert.doesNotMatch((await redrive(['list', '--needs-attention'])).out, new RegExp(`^ *${id} `, 'm'));
   assert.match(await refused(1, 'skip', id), /status=dead, resolution=skipped.*\(SYS_OUTBOX_CONFLICT\)/);
 });
 
-test('a corrected order takes the place of a dead one', async () => {
+test('a corrected order replaces a dead one', async () => {
   const { id } = await place('BAD', '--ordering-key', 'account-8');
   const behind = await place('GOOD', '--ordering-key', 'account-8');
   await becomes(id, /^status +dead$/m);
-  await becomes(behind.id, /^status +queued \(held\)$/m);
+  await becomes(behind.id, /^status +queued \(blocked\)$/m);
   const corrected = ['--key', `corrected-${id}`, '--request', '{"symbol":"GOOD"}', '--reason', 'misspelt'];
   const out = await ok('supersede', id, ...corrected);
-  const [, newId = ''] = new RegExp(`^(\\d+) queued in the place of ${id}\n$`).exec(out) ?? [];
+  const [, newId = ''] = new RegExp(`^(\\d+) queued \\(replaces ${id}\\)\n$`).exec(out) ?? [];
   await becomes(newId, /^status +sent$/m);
   await becomes(behind.id, /^status +sent$/m);
   assert.match(await ok('show', id), new RegExp(`^superseded by +${newId}$`, 'm'));
   assert.match(await ok('show', newId), new RegExp(`^supersedes +${id}$`, 'm'));
   const again = await redrive(['supersede', id, ...corrected]);
   assert.equal(again.code, 0);
-  assert.match(again.err, /it was placed before/);
+  assert.match(again.err, /already added/);
 });
 
-test('where an effect is in doubt, somebody must have looked', async () => {
+test('an order in doubt needs --effect-checked', async () => {
   const { id, key } = await place('DOUBT');
   const shown = await becomes(id, /^status +dead \(in doubt\)$/m);
-  assert.match(shown, /^needs a person +look outside first, .* --effect-checked$/m);
-  assert.match(await ok('ledger', key), /in doubt, an attempt may have had its effect/);
+  assert.match(shown, /^needs attention +check the receiver, .* --effect-checked$/m);
+  assert.match(await ok('ledger', key), /in doubt, an attempt may have taken effect/);
   assert.match(await refused(1, 'skip', id), /\(SYS_OUTBOX_EFFECT_UNCHECKED\)/);
   assert.equal(await ok('skip', id, '--effect-checked'), `${id} dead (skipped, in doubt)\n`);
 });
 
-test('what has not gone out is cancelled, and what has is not', async () => {
+test('an unsent order can be cancelled, a sent one cannot', async () => {
   const { id } = await place('GOOD', '--destination', 'closed');
   await becomes(id, /^status +failed$/m);
   // A worker may have taken it again this moment.
@@ -235,7 +235,7 @@ test('what has not gone out is cancelled, and what has is not', async () => {
   assert.match(await refused(1, 'cancel', sent.id), /\(SYS_OUTBOX_ALREADY_SENT\)/);
 });
 
-test('list filters and goes through pages, and through all of them up to a limit', async () => {
+test('list filters, reads single pages, and all pages up to the limit', async () => {
   for (let i = 0; i < 5; i += 1) await place('GOOD', '--destination', 'closed');
   const first = await redrive(['list', '--destination', 'closed', '--page-size', '2']);
   assert.match(first.out, /^ *ID +STATUS +RETRIES +AGE +DESTINATION +KEY +ERROR\n/);
@@ -251,7 +251,7 @@ test('list filters and goes through pages, and through all of them up to a limit
     '2',
   ]);
   assert.equal(limited.out.trimEnd().split('\n').length, 1 + 3);
-  const [, cursor = ''] = /go on with --cursor (\S+)/.exec(limited.err) ?? [];
+  const [, cursor = ''] = /continue with --cursor (\S+)/.exec(limited.err) ?? [];
   const others = await redrive(['list', '--destination', 'closed', '--cursor', cursor]);
   assert.ok(others.out.trimEnd().split('\n').length >= 1 + 2);
 
@@ -266,17 +266,17 @@ test('list filters and goes through pages, and through all of them up to a limit
   assert.match(await refused(2, 'list', '--from', 'yesterday'), /created_from/);
 });
 
-test('destinations tell what waits', async () => {
+test('destinations prints the waiting orders', async () => {
   const out = await eventually(async () => {
     const shown = await ok('destinations');
-    assert.match(shown, /^broker +http +none +0 +- +0 +flows$/m);
+    assert.match(shown, /^broker +http +none +0 +- +0 +sending$/m);
     return shown;
   });
   assert.match(out, /^NAME +TYPE +IDEMPOTENCY +WAITING +LAG +IN FLIGHT +STATE\n/);
   assert.match(out, /^closed +http +none +[1-9]/m);
 });
 
-test('what is not there is said', async () => {
+test('unknown orders and keys are reported', async () => {
   assert.match(await refused(1, 'show', '999999'), /\(SYS_OUTBOX_NOT_FOUND\)/);
   assert.match(await refused(1, 'ledger', 'no-such-key'), /\(SYS_OUTBOX_NOT_FOUND\)/);
   assert.match(await refused(2, 'show', 'nonsense'), /\(SYS_OUTBOX_VALIDATION_ERROR\)/);

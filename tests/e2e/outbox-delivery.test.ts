@@ -56,7 +56,7 @@ describe('An order', () => {
     }
   };
 
-  test('that was accepted reaches the partner once and is sent', async () => {
+  test('that was accepted is sent to the partner once', async () => {
     const id = await outbox.order({ request: { symbol: 'USDJPY', limit_price: 145.001 } });
     const { body, headers } = await partnerSaw(id);
     const row = await storedOrder(outbox.system.db, id);
@@ -70,7 +70,7 @@ describe('An order', () => {
     assert.equal(await storyOf(outbox.system.db, id), 'queued > sending > sent');
   });
 
-  test('that is posted ten times at once is stored once and sent once', async () => {
+  test('that is posted ten times in parallel is stored once and sent once', async () => {
     const body = { destination: 'broker', idempotency_key: 'ten-at-once', request: { qty: 10_000 } };
     const post = () =>
       outbox.system.api.post<{ id: number }>('/api/v1/outbox/orders', body, {
@@ -90,7 +90,7 @@ describe('An order', () => {
     assert.equal(outbox.partner.requests.filter(({ key }) => key === 'ten-at-once').length, 1);
   });
 
-  test('goes out flat, with key and trace id among its fields, where the destination wants that', async () => {
+  test('is sent flat, with key and trace id among its fields, if the destination is configured so', async () => {
     const request = { symbol: 'USDJPY', qty: 10_000, meta: { source: 'desk' } };
     const id = await outbox.order({
       destination: 'flat',
@@ -106,7 +106,7 @@ describe('An order', () => {
     });
   });
 
-  test('carries the headers of its destination, whose secrets are told nobody', async () => {
+  test('has the headers of its destination, whose secrets appear nowhere', async () => {
     const { headers } = await partnerSaw(await outbox.order({ destination: 'flat' }));
     assert.deepEqual([headers['authorization'], headers['x-desk']], [token, 'tokyo']);
     const echo = {
@@ -121,7 +121,7 @@ describe('An order', () => {
     assert.ok(!shown.text.includes('s3cret'), shown.text);
   });
 
-  test('takes the trace of its request along to the partner', async () => {
+  test('passes the trace of its request on to the partner', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
     const body = { destination: 'broker', idempotency_key: 'traced-order', request: {} };
     const answer = await outbox.system.api.post<{ id: number }>('/api/v1/outbox/orders', body, {
@@ -132,7 +132,7 @@ describe('An order', () => {
     assert.match(String(headers['traceparent']), new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
   });
 
-  test('of a transaction is sent when that commits, and never was when it does not', async () => {
+  test('of a transaction is sent after its commit, and not after a rollback', async () => {
     await addBySdk('rolled-back', 'broker', 'ROLLBACK');
     const id = await addBySdk('committed', 'broker', 'COMMIT');
     assert.ok(id !== null);
@@ -140,7 +140,7 @@ describe('An order', () => {
     assert.equal(outbox.partner.ledger.get('rolled-back'), undefined);
   });
 
-  test('that was not posted is checked before it is sent, and dies unsent', async () => {
+  test('that was added in SQL is validated before it is sent, and dies unsent', async () => {
     const bySql = await addBySql('flawed-by-sql', 'strict', { symbol: 'USDJPY', intent: 'HOLD', qty: 1 });
     const bySdk = await addBySdk('flawed-by-sdk', 'strict', 'COMMIT', {
       symbol: 'USDJPY',
@@ -161,7 +161,7 @@ describe('An order', () => {
     await partnerSaw(await addBySql('fine-by-sql', 'strict', fine));
   });
 
-  test('to a destination that nobody knows waits, is seen, and goes when it is configured', async () => {
+  test('to an unknown destination waits, degrades readiness, and is sent once the destination is configured', async () => {
     const id = await addBySql('to-somewhere', 'somewhere', {});
     const ready = await eventually(async () => {
       const { status, body } = await outbox.system.api.get<{ status: string; checks: object }>('/readyz');
@@ -169,7 +169,7 @@ describe('An order', () => {
       return { status, text: JSON.stringify(body) };
     });
     assert.equal(ready.status, 200);
-    assert.match(ready.text, /orders wait for destinations unknown here: somewhere/);
+    assert.match(ready.text, /orders wait for unknown destinations: somewhere/);
     const { status, first_sent_at: sentAt } = await storedOrder(outbox.system.db, id);
     assert.deepEqual([status, sentAt], ['queued', null]);
     const { partner, system } = outbox;
@@ -187,7 +187,7 @@ describe('An order', () => {
   });
 });
 
-describe('An order that nobody expects', () => {
+describe('An order for an idle system', () => {
   const isIdle = ({ system }: OutboxSystem): Promise<void> =>
     eventually(async () => {
       const rows = await system.db.query(sql`
@@ -203,8 +203,8 @@ describe('An order that nobody expects', () => {
   };
 
   for (const [doing, idleSleepMs] of [
-    ['looks for work often', '200'],
-    ['would look again in a minute', '60000'],
+    ['polls often', '200'],
+    ['polls once a minute', '60000'],
   ] as const)
     test(`is sent within a second while the system ${doing}`, async (t) => {
       const outbox = await startOutboxSystem({ env: { OUTBOX_IDLE_SLEEP_MS: idleSleepMs } });
@@ -274,7 +274,7 @@ describe('Many orders, sent by two replicas,', () => {
 });
 
 describe('A system that stops', () => {
-  test('lets sends end, sends nothing twice, and leaves the rest to whoever starts next', async (t) => {
+  test('lets sends finish, sends nothing twice, and leaves the rest to the next process', async (t) => {
     const outbox = await startOutboxSystem({ broker: { max_in_flight: 4, timeout_ms: 9000 } });
     t.after(() => outbox.conclude());
     const { partner, system } = outbox;
@@ -303,8 +303,8 @@ describe('A system that stops', () => {
     assert.equal(partner.requestCount(), 12);
   });
 
-  test('gives back what it has claimed and not begun to send', async (t) => {
-    // It takes the connection and never says a word of TLS, so not a byte of a request can leave.
+  test('releases orders that it has claimed and not begun to send', async (t) => {
+    // It accepts the connection and never answers the TLS handshake, so no request is sent.
     const mute = await serveRaw(t, () => {});
     const outbox = await startOutboxSystem({
       broker: { url: `https://127.0.0.1:${mute.port}/orders`, idempotency: 'none', timeout_ms: 4000 },

@@ -5,7 +5,7 @@ import { storyOf } from '../support/outbox-orders.ts';
 import { startOutboxSystem, type OutboxSystem } from '../support/outbox-system.ts';
 import { startPartner, type Partner, type PartnerAct } from '../support/partner.ts';
 
-/** Nobody knows whether an attempt had its effect: when it is sent again, when it is asked about, when it dies. */
+/** An attempt may have had its effect: when the order is sent again, when its status is asked, and when it dies. */
 
 const ok: PartnerAct = { act: 'ok' };
 const hang: PartnerAct = { act: 'hang', effect: false };
@@ -25,7 +25,7 @@ describe('In doubt', { concurrency: true }, () => {
     outbox = await startOutboxSystem({
       destinations: ({ statusUrl }) => ({
         blind: none,
-        // One for each that fails: together they would open a circuit.
+        // One per failing order: together they would open a circuit.
         asking: { ...none, status_url: statusUrl },
         never_knowing: { ...none, status_url: statusUrl },
         refusing: { ...none, status_url: statusUrl },
@@ -49,7 +49,7 @@ describe('In doubt', { concurrency: true }, () => {
   });
 
   for (const destination of ['asking', 'wording']) {
-    test(`an order to ${destination} whose effect the destination knows is sent, and keeps its outside id`, async () => {
+    test(`an order to ${destination} whose effect the destination confirms is sent, with its outside id`, async () => {
       const row = await outbox.becomes(await outbox.order({ destination, does: [hangAfterEffect] }), 'sent');
       assert.equal(outbox.requestsOf(row).length, 1);
       const known = JSON.parse(outbox.partner.ledger.get(row.idempotency_key)?.answer ?? '') as {
@@ -64,7 +64,7 @@ describe('In doubt', { concurrency: true }, () => {
     });
   }
 
-  test('an order that the destination never knows dies of its retries, and stays in doubt', async () => {
+  test('an order that the destination never knows dies when its retries are used up, and stays in doubt', async () => {
     const row = await outbox.becomes(
       await outbox.order({ destination: 'never_knowing', does: [error] }),
       'dead',
@@ -73,7 +73,7 @@ describe('In doubt', { concurrency: true }, () => {
     assert.deepEqual([outbox.requestsOf(row).length, row.retry_count], [3, 2]);
   });
 
-  test('an order that is refused after a doubt dies at once, and stays in doubt', async () => {
+  test('an order in doubt that is refused dies at once, and stays in doubt', async () => {
     const row = await outbox.becomes(
       await outbox.order({ destination: 'refusing', does: [error, refusal] }),
       'dead',
@@ -98,7 +98,7 @@ describe('In doubt', { concurrency: true }, () => {
       if (destination === 'failing') assert.ok(failing.questionCount() > 1, 'it is asked more than once');
     });
 
-  test('beyond the window in which doubles are dropped nothing is sent again', async () => {
+  test('after the deduplication window nothing is sent again', async () => {
     const row = await outbox.becomes(
       await outbox.order({ destination: 'brief', does: [hangAfterEffect, ok] }),
       'dead',
@@ -107,7 +107,7 @@ describe('In doubt', { concurrency: true }, () => {
     assert.equal(outbox.requestsOf(row).length, 1);
   });
 
-  test('beyond that window the destination is asked', async () => {
+  test('after the deduplication window the destination is asked', async () => {
     const destination = 'brief_asking';
     const done = await outbox.becomes(await outbox.order({ destination, does: [hangAfterEffect] }), 'sent');
     assert.equal(outbox.requestsOf(done).length, 1);
@@ -135,13 +135,13 @@ describe('In doubt', { concurrency: true }, () => {
       return added.id;
     });
 
-  test('an order whose worker is lost is sent again where doubles are dropped', async () => {
+  test('an order of a lost worker is sent again if the destination drops duplicates', async () => {
     outbox.partner.ledger.add('abandoned-broker', '{"n": 1}');
     const row = await outbox.becomes(await abandoned('broker', 'abandoned-broker'), 'sent');
     assert.deepEqual([outbox.requestsOf(row).length, row.retry_count, row.in_doubt], [1, 1, true]);
   });
 
-  test('an order whose worker is lost is dead and unsent where they are not', async () => {
+  test('an order of a lost worker dies unsent if the destination does not drop duplicates', async () => {
     const row = await outbox.becomes(await abandoned('blind', 'abandoned-blind'), 'dead');
     assert.match(row.last_error ?? '', /^UNKNOWN: an earlier attempt may have had its effect/);
     assert.equal(outbox.requestsOf(row).length, 0);
@@ -151,7 +151,7 @@ describe('In doubt', { concurrency: true }, () => {
     );
   });
 
-  test('an order whose worker is lost is asked about before anything is sent', async () => {
+  test('the status of an order of a lost worker is asked before it is sent', async () => {
     outbox.partner.ledger.add('abandoned-known', '{"n": 1}');
     const known = await outbox.becomes(await abandoned('asking_later', 'abandoned-known'), 'sent');
     assert.equal(outbox.requestsOf(known).length, 0);

@@ -8,7 +8,7 @@ import { createEffectLedger } from '../support/partner.ts';
 import { unusedPort } from '../support/raw-server.ts';
 import { headerTexts, needsKafka, openTestKafka, type TestKafka } from '../support/test-kafka.ts';
 
-/** Orders to topics of a real Kafka. The record is the effect; a broker that is away costs nobody anything. */
+/** Orders to topics of a real Kafka. The record is the effect; an unavailable broker costs no retry. */
 
 describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
   let kafka: TestKafka;
@@ -66,14 +66,14 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     assert.match(row.response?.broker_order_id ?? '', new RegExp(`^${topic}-[012]@${record.offset}$`));
   });
 
-  test('has the record key that its destination says', async () => {
+  test('has the configured record key', async () => {
     const { row, record } = await recordOf(await outbox.order({ destination: 'by_key' }));
     assert.equal(record.key, row.idempotency_key);
     const unkeyed = await recordOf(await outbox.order({ destination: 'events' }));
     assert.equal(unkeyed.record.key, null);
   });
 
-  test('takes the trace of its request along', async () => {
+  test('passes the trace of its request on', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const body = { destination: 'events', idempotency_key: 'traced-record', request: {} };
     const headers = { 'idempotency-key': 'traced-record', traceparent };
@@ -89,7 +89,7 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     );
   });
 
-  test('of one ordering key comes after the ones before it', async () => {
+  test('of one ordering key comes after the earlier ones', async () => {
     const lanes = ['tokyo', 'osaka', 'nagoya'];
     for (let i = 0; i < 10; i++)
       for (const lane of lanes)
@@ -108,7 +108,7 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     }
   });
 
-  test('that its schema forbids is dead and no record', async () => {
+  test('that violates its schema dies without a record', async () => {
     const [added] = await outbox.system.db.query<{ id: bigint }>(
       sql`SELECT id FROM outbox.add_order('{"symbol": 7}', 'flawed-record', 'strict')`,
     );
@@ -117,7 +117,7 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     assert.equal(row.first_sent_at, null);
   });
 
-  test('that is not there yet is sent when it is', async () => {
+  test('that does not exist yet is sent once it does', async () => {
     const destination = 'later';
     const ids = [
       await outbox.order({ destination, ordering_key: 'patient', request: { i: 0 } }),
@@ -135,10 +135,10 @@ describe('An order to a topic', { ...needsKafka, concurrency: true }, () => {
     KAFKA_BROKERS: `127.0.0.1:${await unusedPort()}`,
   });
   for (const [name, broker, story] of [
-    ['is switched off', async () => ({ KAFKA_ENABLED: 'false' }), /^queued$/],
+    ['is disabled', async () => ({ KAFKA_ENABLED: 'false' }), /^queued$/],
     ['cannot be reached', unreachable, /^queued > sending > queued/],
   ] as const)
-    test(`whose broker ${name} waits at no cost, and goes when it is there`, async (t) => {
+    test(`whose broker ${name} waits without losing retries, and is sent once the broker is there`, async (t) => {
       const spare = await kafka.createTopic(`spare.${name.replaceAll(' ', '-')}`);
       const destinations = () => ({ spare: { type: 'kafka', topic: spare } });
       const lonely = await startOutboxSystem({ env: await broker(), destinations });

@@ -5,12 +5,12 @@ import { eventually } from '../support/eventually.ts';
 import { startOutboxSystem, type OutboxSystem } from '../support/outbox-system.ts';
 import type { PartnerAct } from '../support/partner.ts';
 
-/** Every figure of the outbox after a bit of everything: orders that go, fail, die, hang, wait and are held back. */
+/** The metrics of the outbox after a mix of orders: sent, failing, dead, hanging, waiting and blocked. */
 
 const ok: PartnerAct = { act: 'ok' };
 const unavailable: PartnerAct = { act: 'status', status: 503, effect: false };
 
-describe('The figures of the outbox', () => {
+describe('The metrics of the outbox', () => {
   let outbox: OutboxSystem;
   before(async () => {
     outbox = await startOutboxSystem({
@@ -33,7 +33,7 @@ describe('The figures of the outbox', () => {
     );
   };
 
-  test('tell how attempts have ended, and after how many retries', async () => {
+  test('count attempts by outcome and by retries', async () => {
     for (let i = 0; i < 5; i++) await outbox.becomes(await outbox.order(), 'sent');
     await outbox.becomes(await outbox.order({ does: [unavailable, unavailable, ok] }), 'sent');
     await outbox.becomes(await outbox.order({ does: [{ act: 'conflict', kind: 'processed' }] }), 'sent');
@@ -41,7 +41,7 @@ describe('The figures of the outbox', () => {
       await outbox.order({ does: [{ act: 'status', status: 400, effect: false }] }),
       'dead',
     );
-    // A row is there before it is counted.
+    // A row is stored before it is counted.
     const now = await eventually(async () => {
       const found = await figures();
       assert.equal(found.get('outbox_retry_count_count'), 8);
@@ -55,14 +55,14 @@ describe('The figures of the outbox', () => {
     assert.deepEqual([...retries, now.get('outbox_retry_count_sum')], [7, 7, 8, 8, 2]);
   });
 
-  test('tell whether claims found anything', async () => {
+  test('count claims by whether they found orders', async () => {
     const now = await figures();
     const full = now.get('outbox_dequeue_total{result="success"}') ?? 0;
     assert.ok(full >= 1 && full <= 10, `${full} claims for 10 attempts`);
     assert.ok((now.get('outbox_dequeue_total{result="empty"}') ?? 0) > 0);
   });
 
-  test('tell what is under way, how long orders wait, and which destinations are in trouble', async () => {
+  test('show what is being sent, how long orders wait, and which circuits are open', async () => {
     const { db } = outbox.system;
     for (let i = 0; i < 3; i++) await outbox.order({ destination: 'slow', does: [{ act: 'hold' }] });
     for (let i = 0; i < 5; i++) await outbox.order({ destination: 'broken', does: [unavailable] });

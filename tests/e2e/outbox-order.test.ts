@@ -10,7 +10,7 @@ import {
 } from '../support/outbox-system.ts';
 import type { PartnerAct } from '../support/partner.ts';
 
-/** Orders of one ordering key reach their destination one after another, and a dead one holds back the rest. */
+/** Orders of one ordering key are sent one after another, and a dead one blocks the rest. */
 
 const ok: PartnerAct = { act: 'ok' };
 const refusal: PartnerAct = { act: 'status', status: 400, effect: false };
@@ -22,7 +22,7 @@ describe('Orders of one ordering key', () => {
   before(async () => {
     outbox = await startOutboxSystem({
       destinations: () => ({ chain: {}, other: {} }),
-      // What may go must not wait for the next look.
+      // A due order must not wait for the next poll.
       env: { OUTBOX_IDLE_SLEEP_MS: '200', OUTBOX_PROBE_INITIAL_MS: '50', OUTBOX_PROBE_MAX_MS: '50' },
     });
   });
@@ -41,7 +41,7 @@ describe('Orders of one ordering key', () => {
   /** In the order in which the partner did them. */
   const effects = (): readonly string[] => outbox.partner.ledger.entries().map(({ key }) => key);
 
-  test('have their effects in the order of their commits, whatever fails on the way', async () => {
+  test('have their effects in order of commit, whatever fails', async () => {
     const plans = [[ok], [unavailable, ok], [lost, ok], [unavailable, lost, ok]];
     const lanes = ['alpha', 'beta', 'gamma'];
     const ids = new Map(lanes.map((lane) => [lane, [] as bigint[]]));
@@ -56,7 +56,7 @@ describe('Orders of one ordering key', () => {
         keys,
         lane,
       );
-      // Nor was one begun before the one before it had ended.
+      // No order was started before the previous one had ended.
       const begun = outbox.partner.requests.filter(({ key }) => keys.includes(key)).map(({ key }) => key);
       assert.deepEqual(
         begun,
@@ -80,7 +80,7 @@ describe('Orders of one ordering key', () => {
     );
   });
 
-  test('wait behind one that fails, and hold back nobody else', async () => {
+  test('wait behind a failing one, and block no other key', async () => {
     const hang: PartnerAct = { act: 'hold' };
     const first = await place('slow', { does: [hang] });
     const second = await place('slow');
@@ -97,7 +97,7 @@ describe('Orders of one ordering key', () => {
     await outbox.becomes(second, 'sent');
   });
 
-  test('wait behind a dead one until a person skips it', async () => {
+  test('wait behind a dead one until it is skipped', async () => {
     const head = await outbox.becomes(await place('skipped', { does: [refusal] }), 'dead');
     const next = [await place('skipped'), await place('skipped')];
     const other = await place('unconcerned');
@@ -110,7 +110,7 @@ describe('Orders of one ordering key', () => {
     assert.equal(outbox.requestsOf(head).length, 1);
   });
 
-  test('wait behind a dead one until a corrected one is in its place', async () => {
+  test('wait behind a dead one until it is superseded', async () => {
     const head = await outbox.becomes(await place('corrected', { does: [refusal] }), 'dead');
     const next = [await place('corrected'), await place('corrected')];
     const key = 'corrected-order';
@@ -132,7 +132,7 @@ describe('Orders of one ordering key', () => {
     assert.equal(outbox.requestsOf(head).length, 1);
   });
 
-  test('go on when the one that fails is cancelled', async () => {
+  test('continue when the failing one is cancelled', async () => {
     const head = await place('cancelled', { does: [{ act: 'later', status: 503, afterS: 60 }] });
     await outbox.becomes(head, 'failed');
     const next = await place('cancelled');
@@ -144,7 +144,7 @@ describe('Orders of one ordering key', () => {
     assert.equal(outbox.requestsOf(row).length, 1);
   });
 
-  test('in doubt need somebody who has looked, before they are skipped', async () => {
+  test('in doubt can be skipped only with effect_checked', async () => {
     const head = await outbox.becomes(
       await place('doubtful', { does: [{ act: 'status', status: 500, effect: true }, refusal] }),
       'dead',
@@ -156,7 +156,7 @@ describe('Orders of one ordering key', () => {
     await outbox.becomes(next, 'sent', 5000);
   });
 
-  test('that wait are cancelled one by one, and the others keep their order', async () => {
+  test('can be cancelled one by one while they wait, and the others keep their order', async () => {
     const head = await place('thinned', { does: [{ act: 'hold' }] });
     await outbox.becomes(head, 'sending');
     const waiting = [await place('thinned'), await place('thinned'), await place('thinned')];

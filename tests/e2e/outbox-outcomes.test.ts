@@ -6,8 +6,8 @@ import { startOutboxSystem, type OutboxSystem } from '../support/outbox-system.t
 import type { PartnerAct } from '../support/partner.ts';
 
 /**
- * What becomes of an order for each way in which the partner can answer, or fail to. Every case has a destination of
- * its own, so that no circuit is opened by all of them together; two retries are the budget.
+ * The outcome of an order for each way in which the partner can answer, or fail to. Every case has its own destination,
+ * so that they do not open a circuit together; the limit is two retries.
  */
 type Case = Readonly<{
   name: string;
@@ -69,7 +69,7 @@ const deadInDoubt = (error: RegExp, requests = 1): Ends => ({
 });
 
 const any = { response: 'any' };
-/** Long enough for a busy machine to answer in time, short enough to wait for. */
+/** Long enough for a busy machine to answer, short enough to wait for. */
 const hasty = { timeout_ms: 1200 };
 const none = { idempotency: 'none' };
 const byField = { conflict: { field: 'code', processed: ['already_processed'], running: ['in_progress'] } };
@@ -83,9 +83,9 @@ const certain: readonly Case[] = [
   given('a 2xx like the one of the seed', [ok], sentAtOnce),
   given('a 2xx without a body', [empty], sentAtOnce),
   given('a 202', [saysAfterEffect(202, '{"status":"accepted"}')], sentAtOnce),
-  given('a 2xx of any content, where any is taken', [page], sentAtOnce, any),
-  given('a huge 2xx, where any is taken', [huge], sentAtOnce, any),
-  given('a 2xx that never ends, where any is taken', [endless], sentAtOnce, { ...any, ...hasty }),
+  given('a 2xx of any content with `response: any`', [page], sentAtOnce, any),
+  given('a huge 2xx with `response: any`', [huge], sentAtOnce, any),
+  given('a 2xx that never ends with `response: any`', [endless], sentAtOnce, { ...any, ...hasty }),
   ...[300, 304, 400, 404, 405, 410, 413, 418, 422].map((status) =>
     given(`a ${status}`, [says(status)], deadAtOnce(new RegExp(`^BAD_REQUEST: HTTP ${status}`))),
   ),
@@ -93,7 +93,7 @@ const certain: readonly Case[] = [
   given('a 401', [says(401)], deadAtOnce(/^UNAUTHORIZED: HTTP 401/)),
   given('a 403', [says(403)], deadAtOnce(/^UNAUTHORIZED: HTTP 403/)),
   given('a 503', [says(503), ok], sentAgain),
-  given('a 503, where doubles are not dropped', [says(503), ok], sentAgain, none),
+  given('a 503, without deduplication', [says(503), ok], sentAgain, none),
   given('a 503 each time', [says(503)], deadOfRetries(/^BROKER_5XX: HTTP 503/)),
 ];
 
@@ -101,7 +101,7 @@ const doubtful: readonly Case[] = [
   ...[500, 501, 502, 504, 520].flatMap((status) => [
     given(`a ${status} after the effect`, [saysAfterEffect(status), ok], sentInDoubt),
     given(
-      `a ${status}, where doubles are not dropped`,
+      `a ${status}, without deduplication`,
       [says(status), ok],
       deadInDoubt(/^UNKNOWN: BROKER_5XX: HTTP 5/),
       none,
@@ -110,16 +110,11 @@ const doubtful: readonly Case[] = [
   given('a 500 each time', [saysAfterEffect(500)], deadInDoubt(/^UNKNOWN: BROKER_5XX: HTTP 500/, 3)),
   given('a 500, and then a 400', [says(500), says(400)], deadInDoubt(/^UNKNOWN: BAD_REQUEST: HTTP 400/, 2)),
   given('a 408 after the effect', [saysAfterEffect(408), ok], sentInDoubt),
-  given(
-    'a 408, where doubles are not dropped',
-    [says(408), ok],
-    deadInDoubt(/^UNKNOWN: NETWORK_TIMEOUT/),
-    none,
-  ),
+  given('a 408, without deduplication', [says(408), ok], deadInDoubt(/^UNKNOWN: NETWORK_TIMEOUT/), none),
   given('a timeout before the effect', [hang, ok], sentInDoubt, hasty),
   given('a timeout after the effect', [hangAfterEffect, ok], sentInDoubt, hasty),
   given('a timeout each time', [hangAfterEffect], deadInDoubt(/^UNKNOWN: NETWORK_TIMEOUT/, 3), hasty),
-  given('a timeout, where doubles are not dropped', [hangAfterEffect, ok], deadInDoubt(/^UNKNOWN: NETWORK/), {
+  given('a timeout, without deduplication', [hangAfterEffect, ok], deadInDoubt(/^UNKNOWN: NETWORK/), {
     ...none,
     ...hasty,
   }),
@@ -130,13 +125,13 @@ const doubtful: readonly Case[] = [
       const name = `a connection that ends ${when.replace('_', ' ')} by ${by.toUpperCase()}`;
       return [
         given(name, [reset, ok], sentInDoubt),
-        given(`${name}, where doubles are not dropped`, [reset, ok], deadInDoubt(/^UNKNOWN: NETWORK/), none),
+        given(`${name}, without deduplication`, [reset, ok], deadInDoubt(/^UNKNOWN: NETWORK/), none),
       ];
     }),
   ),
   given('a 2xx that is not JSON', [page, ok], sentInDoubt),
   given(
-    'a 2xx that is not JSON, where doubles are not dropped',
+    'a 2xx that is not JSON, without deduplication',
     [page],
     deadInDoubt(/^UNKNOWN: HTTP 200, not/),
     none,
@@ -162,16 +157,11 @@ const conflicts: readonly Case[] = [
   given('a 409 whose header says running', [running, processed], { ...sentAgain, ...isKnown }, byHeader),
   given('a 409 that no profile explains', [processed, ok], sentInDoubt, noWord),
   given('a 409 whose field says something else', [processed, ok], sentInDoubt, otherWords),
-  given(
-    'an unexplained 409, where doubles are not dropped',
-    [running, ok],
-    deadInDoubt(/^UNKNOWN: HTTP 409/),
-    {
-      ...otherWords,
-      ...none,
-    },
-  ),
-  given('a 409 of one that runs, where doubles are not dropped', [running, ok], sentAgain, {
+  given('an unexplained 409, without deduplication', [running, ok], deadInDoubt(/^UNKNOWN: HTTP 409/), {
+    ...otherWords,
+    ...none,
+  }),
+  given('a 409 that means running, without deduplication', [running, ok], sentAgain, {
     ...byField,
     ...none,
   }),
@@ -181,12 +171,12 @@ const conflicts: readonly Case[] = [
 const cases = [...doubtful, ...certain, ...conflicts];
 const destinationOf = (one: Case): string => `case_${cases.indexOf(one)}`;
 
-describe('An order ends as it must after', { concurrency: 16 }, () => {
+describe('An order has the right outcome after', { concurrency: 16 }, () => {
   let outbox: OutboxSystem;
   before(async () => {
     outbox = await startOutboxSystem({
       destinations: () => Object.fromEntries(cases.map((one) => [destinationOf(one), one.to])),
-      // So many destinations would ask for work all the time.
+      // So many destinations would poll all the time.
       env: { OUTBOX_RETRY_MAX: '2', OUTBOX_IDLE_SLEEP_MS: '150' },
     });
   });
@@ -206,13 +196,13 @@ describe('An order ends as it must after', { concurrency: 16 }, () => {
     });
 });
 
-test('Each wait is twice the one before it, give or take a tenth, up to the longest', async (t) => {
+test('Each delay doubles the previous one with a tenth of jitter, up to the maximum', async (t) => {
   const outbox = await startOutboxSystem({
     env: { OUTBOX_BACKOFF_INITIAL_MS: '40', OUTBOX_BACKOFF_MAX_MS: '160' },
   });
   t.after(() => outbox.conclude());
   const { db } = outbox.system;
-  // The waits as they are stored, to the microsecond: nobody has to look at the right moment.
+  // The delays as stored, to the microsecond, so the test need not poll at the right moment.
   await db.query(sql`CREATE TABLE waits (id BIGINT, ms FLOAT8)`);
   await db.query(sql`
     CREATE FUNCTION note_wait() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -30,7 +30,7 @@ async function counts(db: Database): Promise<Readonly<Record<string, number>>> {
   return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]));
 }
 
-test('trouble with the orders that have a key costs those without one nothing', async (t) => {
+test('errors with ordered orders do not affect unordered ones', async (t) => {
   const failing = { is: false };
   const outbox = await open(t, {
     broker: { idempotency: 'none' },
@@ -50,7 +50,7 @@ test('trouble with the orders that have a key costs those without one nothing', 
   await eventually(async () => assert.deepEqual(await counts(outbox.system.db), { sent: 20 }));
 });
 
-test('a success is written down however long the database does not take it', async (t) => {
+test('a success is stored, however long the database is unavailable', async (t) => {
   const outbox = await open(t, {
     broker: { idempotency: 'none', timeout_ms: 3000 },
     env: { DATABASE_STATEMENT_TIMEOUT: '300ms' },
@@ -62,7 +62,7 @@ test('a success is written down however long the database does not take it', asy
   await blocker.connect();
   await blocker.query('BEGIN; LOCK TABLE outbox.outbox_audit IN ACCESS EXCLUSIVE MODE');
   outbox.partner.release();
-  // The settle is cancelled at least once meanwhile.
+  // The settle times out at least once meanwhile.
   await eventually(async () => {
     const { rows } = await blocker.query<{ blocked_ms: number }>(`
       SELECT (date_part('epoch', clock_timestamp() - xact_start) * 1000)::int AS blocked_ms
@@ -74,7 +74,7 @@ test('a success is written down however long the database does not take it', asy
   await outbox.becomes(id, 'sent');
 });
 
-test('a stop waits for no destination longer than for itself', async (t) => {
+test('a stopping dispatcher does not wait for the sends of another', async (t) => {
   const outbox = await open(t, {
     destinations: () => ({ hanging: { timeout_ms: 2000 } }),
   });
@@ -87,7 +87,7 @@ test('a stop waits for no destination longer than for itself', async (t) => {
   assert.equal(outbox.partner.requests.length, 1);
 });
 
-test('who dies after the destination knew nothing of it still has to be looked after', async (t) => {
+test('an order that dies although the destination did not know it stays in doubt', async (t) => {
   const outbox = await open(t, {
     broker: { idempotency: 'none', timeout_ms: 300 },
     destinations: ({ statusUrl }) => ({ asking: { status_url: statusUrl } }),
@@ -117,7 +117,7 @@ test('a process that only shows orders knows of an open circuit', async (t) => {
   assert.equal(ready.body.status, 'degraded');
 });
 
-test('orders to a topic wait without a trace while there is no broker', async (t) => {
+test('orders to a topic are not claimed while Kafka is disabled', async (t) => {
   const outbox = await open(t, {
     destinations: () => ({ topic: { type: 'kafka', topic: 'orders.events.v1' } }),
   });
@@ -134,7 +134,7 @@ test('orders to a topic wait without a trace while there is no broker', async (t
   });
 });
 
-test('followers of many dead orders do not hold up another key', async (t) => {
+test('orders behind many dead ones do not delay another key', async (t) => {
   const outbox = await open(t, { env: { OUTBOX_IDLE_SLEEP_MS: '5000' } });
   const { db } = outbox.system;
   await db.query(sql`

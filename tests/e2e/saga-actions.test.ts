@@ -126,7 +126,10 @@ describe('cancel and compensate', () => {
     const stuck = await at.waitsForPerson(id);
     assert.deepEqual([stuck.saga.status, stuck.saga.stuck?.step], ['RUNNING', 'charge']);
     assert.equal((await ask(id, 'cancel')).status, 200);
-    const told = await at.until(id, ({ status, needs_person }) => status === 'COMPENSATING' && needs_person);
+    const told = await at.until(
+      id,
+      ({ status, needs_attention }) => status === 'COMPENSATING' && needs_attention,
+    );
     assert.deepEqual([told.saga.stuck?.step, told.saga.stuck?.action], ['charge', 'COMPENSATE']);
     await at.age(id);
     assert.equal((await act(id, 'charge', 'resolve')).status, 200);
@@ -210,7 +213,7 @@ describe('a step at which a saga is stuck', () => {
     await at.age(id);
     assert.equal((await act(id, 'reserve', 'resolve')).body['status'], 'FAILED');
     const { saga, step_logs } = await at.told(id);
-    assert.deepEqual([saga.status, saga.compensation, saga.needs_person], ['FAILED', 'resolved', false]);
+    assert.deepEqual([saga.status, saga.compensation, saga.needs_attention], ['FAILED', 'resolved', false]);
     assert.deepEqual(
       step_logs
         .filter(({ actor }) => actor === 'ann')
@@ -223,6 +226,14 @@ describe('a step at which a saga is stuck', () => {
     const needed = await stuckForward([stepWithoutUndo('file', { input: { mail: '${steps.mail.id}' } })]);
     await at.age(needed);
     assertError(await act(needed, 'mail', 'skip'), 422, 'SYS_SAGA_UNPROCESSABLE');
+    const before = await at.told(needed);
+    for (const output of [undefined, { other: 1 }])
+      assertError(
+        await act(needed, 'mail', 'resolve', { outcome: 'done', output }),
+        422,
+        'SYS_SAGA_UNPROCESSABLE',
+      );
+    assert.deepEqual(await at.told(needed), before);
     const done = await act(needed, 'mail', 'resolve', { outcome: 'done', output: { id: 'm-9' } });
     assert.equal(done.status, 200, done.text);
     const told = await at.becomes(needed, 'COMPLETED');
@@ -264,7 +275,7 @@ describe('a step at which a saga is stuck', () => {
       422,
       'SYS_SAGA_UNPROCESSABLE',
     );
-    assert.equal((await at.told(undo)).saga.needs_person, true);
+    assert.equal((await at.told(undo)).saga.needs_attention, true);
   });
 
   test('is acted upon by one of many who try at once', async () => {

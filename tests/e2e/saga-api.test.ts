@@ -53,7 +53,7 @@ steps:
     assert.equal(answer.status, 201, answer.text);
     const { hash } = answer.body;
     assert.match(String(hash), /^sha256:[\da-f]{64}$/);
-    assert.deepEqual(answer.body, { name: 'place-order', step_count: 2, hash });
+    assert.deepEqual(answer.body, { name: 'place-order', step_count: 2, hash, warnings: [] });
 
     const list = await at.system.api.get<{ workflows: readonly Fields[] }>(workflowRoot);
     const facts = { name: 'place-order', step_count: 2, step_names: ['reserve', 'pay'], hash };
@@ -87,7 +87,7 @@ steps:
       await postWorkflow({
         name: 'bad one',
         steps: [
-          { name: 'a', service: 'shpo', method: 'POST /a' },
+          { name: 'a', servcie: 'shop', method: 'POST /a' },
           { name: 'b', service: 'shop', method: 'GET /b', pivot: true },
           { name: 'c', service: 'shop', method: 'POST /c', pivot: true },
         ],
@@ -96,11 +96,11 @@ steps:
       'SYS_SAGA_VALIDATION_ERROR',
     );
     const fields = details.map(({ field }) => field);
-    for (const field of ['name', 'steps.a.service', 'steps.b.method', 'steps.c.pivot'])
+    for (const field of ['name', 'steps.a.servcie', 'steps.b.method', 'steps.c.pivot'])
       assert.ok(fields.includes(field), `${field} in ${fields.join(', ')}`);
     assert.match(
-      details.find(({ field }) => field === 'steps.a.service')?.message ?? '',
-      /did you mean shop/,
+      details.find(({ field }) => field === 'steps.a.servcie')?.message ?? '',
+      /did you mean service/,
     );
     assert.match(message, /^invalid workflow: /);
     assertError(await at.system.api.get(`${workflowRoot}/bad%20one`), 404, 'SYS_SAGA_NOT_FOUND');
@@ -135,7 +135,7 @@ steps:
     );
   });
 
-  test('a gRPC method that is a stream is refused: a step has one answer', async () => {
+  test('a gRPC method that is a stream is refused: steps call unary methods', async () => {
     const { details } = assertError(
       await postWorkflow(yaml.replace('Service.Reserve', 'Service.Watch')),
       400,
@@ -184,7 +184,7 @@ describe('starting a saga', () => {
       initiated_by: 'web',
       error_message: null,
       compensation: 'none',
-      needs_person: false,
+      needs_attention: false,
       definition_hash: hash,
     });
     assert.match(created_at, /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/);
@@ -277,21 +277,21 @@ describe('looking at sagas', () => {
     await at.system.db.query(sql`UPDATE saga.saga_states SET status = 'FAILED' WHERE id = ${failed}`);
     await at.system.db.query(sql`
       UPDATE saga.saga_states
-      SET status = 'RUNNING', needs_person = true, stuck_step = 0, stuck_op = 'EXECUTE', stuck_reason = 'why'
+      SET status = 'RUNNING', needs_attention = true, stuck_step = 0, stuck_op = 'EXECUTE', stuck_reason = 'why'
       WHERE id = ${stuck}`);
     const read = async (query: string): Promise<readonly unknown[]> =>
       idsOf((await at.system.api.get<Page>(`${root}?workflow_name=${name}&${query}`)).body);
     assert.deepEqual(await read('status=FAILED'), [failed]);
-    assert.deepEqual(await read('needs_person=true'), [stuck]);
-    assert.equal((await read('needs_person=false')).length, 2);
-    assert.deepEqual(await read('status=FAILED&needs_person=true'), []);
+    assert.deepEqual(await read('needs_attention=true'), [stuck]);
+    assert.equal((await read('needs_attention=false')).length, 2);
+    assert.deepEqual(await read('status=FAILED&needs_attention=true'), []);
     const waiting = await at.told(stuck);
     assert.deepEqual(waiting.saga.stuck, { step: 'a', action: 'EXECUTE', reason: 'why' });
     for (const query of [
       'status=DONE',
       'status=failed',
       'status=',
-      'needs_person=1',
+      'needs_attention=1',
       'state=FAILED',
       'page=0',
     ])

@@ -12,7 +12,7 @@ beforeEach(() => at.shop.setScript(() => undefined));
 
 type Ended = Readonly<{ code: number; out: string; err: string }>;
 
-async function redrive(args: readonly string[], stdin = ''): Promise<Ended> {
+async function redrive(args: readonly string[], stdin = '', isTTY = false): Promise<Ended> {
   const said = { out: '', err: '' };
   const into = (stream: 'out' | 'err') => ({
     write: (data: string | Uint8Array): void => void (said[stream] += data.toString()),
@@ -20,7 +20,7 @@ async function redrive(args: readonly string[], stdin = ''): Promise<Ended> {
   const code = await runCli(['saga', ...args, '--url', at.system.url, '--actor', 'ops'], {
     stdout: into('out'),
     stderr: into('err'),
-    stdin: Readable.from([stdin]),
+    stdin: Object.assign(Readable.from([stdin]), { isTTY }),
     env: {},
   });
   return { code, ...said };
@@ -34,23 +34,26 @@ async function succeeds(args: readonly string[], stdin?: string): Promise<string
 
 const refusal = { status: 422, body: { error: 'no' } } as const;
 
-test('a workflow is registered, listed and shown; a bad one says what is wrong', async () => {
+test('a workflow is registered, listed and shown; an invalid one is explained', async () => {
   const yaml = 'name: cli-order\nsteps: [{name: pay, service: shop, method: POST /pay}]';
   assert.match(await succeeds(['register', '-'], yaml), /^cli-order: 1 step, sha256:[\da-f]{64}\n$/);
   assert.match(await succeeds(['workflows']), /cli-order +pay +sha256:[\da-f]{12}\n/);
   assert.match(await succeeds(['workflows', 'cli-order']), /"method": "POST \/pay"/);
-  const bad = await redrive(['register', '-'], yaml.replace('service: shop', 'service: shpo'));
+  const bad = await redrive(['register', '-'], yaml.replace('POST /pay', 'GET /pay'));
   assert.equal(bad.code, 2);
-  assert.match(bad.err, /there is no service shpo/);
+  assert.match(bad.err, /must begin with POST, PUT/);
+  const unserved = await redrive(['register', '-'], yaml.replace('service: shop', 'service: shpo'));
+  assert.equal(unserved.code, 0);
+  assert.match(unserved.err, /warning: the service shpo is not configured here; did you mean shop\?/);
 });
 
-test('a saga is started, once for a key, and shown with its attempts', async () => {
+test('a saga is started once per key and shown with its attempts', async () => {
   const name = await at.register([step('reserve'), step('charge')]);
   const args = ['start', name, '--payload', '{"sku":"shoe"}', '--correlation-id', 'o-1', '--key', 'once'];
   const id = /^([\da-f-]{36}) STARTED/.exec(await succeeds(args))?.[1] ?? assert.fail();
   const again = await redrive(args);
   assert.match(again.out, new RegExp(`^${id} STARTED`));
-  assert.match(again.err, /this key was used before/);
+  assert.match(again.err, /already started with this key/);
   await at.becomes(id, 'COMPLETED');
   const shown = await succeeds(['show', id]);
   assert.match(shown, /correlation id +o-1/);
@@ -63,20 +66,20 @@ test('a saga is started, once for a key, and shown with its attempts', async () 
   assert.match(late.err, /SYS_SAGA_CONFLICT/);
 });
 
-test('a payload that is no JSON, and a step without a reason, are wrong usage', async () => {
+test('an invalid payload and a step action without a reason are usage errors', async () => {
   assert.equal((await redrive(['start', 'x', '--payload', '{'])).code, 2);
   assert.equal((await redrive(['retry', 'x', 'y'])).code, 2);
   assert.equal((await redrive(['list', '--status', 'nothing'])).code, 2);
   assert.equal((await redrive(['resolve', 'x', 'y', '--reason', 'z', '--output', '{'])).code, 2);
 });
 
-test('what waits for a person is found, and goes on as the person says', async () => {
+test('a saga that needs attention is listed and can be retried, skipped or resolved', async () => {
   at.shop.setScript(({ what }) => (what === 'charge' || what === 'undo reserve' ? refusal : undefined));
   const undo = await at.startOf([step('reserve'), step('charge')]);
   await at.waitsForPerson(undo);
   assert.match(
-    await succeeds(['list', '--needs-person']),
-    new RegExp(`${undo} +COMPENSATING \\(needs a person\\)`),
+    await succeeds(['list', '--needs-attention']),
+    new RegExp(`${undo} +COMPENSATING \\(needs attention\\)`),
   );
   assert.match(await succeeds(['show', undo]), /stuck at +undo reserve/);
   at.shop.setScript(() => undefined);
@@ -114,4 +117,40 @@ test('a saga is cancelled or compensated', async () => {
     assert.match(await succeeds([what, id, '--reason', 'a mistake']), new RegExp(`^${id} RUNNING`));
     assert.match((await at.becomes(id, status)).saga.error_message ?? '', /by ops: a mistake$/);
   }
+});
+
+test('stuck sagas are previewed, and retried after confirmation', async () => {
+  at.shop.setScript(({ what }) => (what === 'undo reserve' || what === 'charge' ? refusal : undefined));
+  const name = await at.register([step('reserve'), step('charge')]);
+  const ids = await Promise.all([1, 2, 3].map(() => at.start(name)));
+  for (const id of ids) await at.waitsForPerson(id);
+  at.shop.setScript(() => undefined);
+  const all = ['retry-all', '--workflow', name];
+  const seen = await redrive([...all, '--action', 'COMPENSATE', '--preview']);
+  assert.equal(seen.code, 0, seen.err);
+  assert.match(seen.out, /STUCK AT/);
+  assert.match(seen.out, /undo reserve/);
+  assert.match(seen.err, /3 sagas match/);
+
+  assert.equal((await redrive(all)).code, 2, 'a reason is missing');
+  assert.equal((await redrive(['retry-all', '--reason', 'x'])).code, 2, 'a filter is missing');
+  const reasoned = [...all, '--reason', 'it is back'];
+  const unattended = await redrive(reasoned);
+  assert.deepEqual([unattended.code, unattended.out], [2, '']);
+  assert.match(unattended.err, /not interactive; pass --yes to confirm/);
+  const limited = await redrive([...reasoned, '--limit', '2'], 'n\n', true);
+  assert.match(limited.err, /Retry 2 of 3 sagas\? \[y\/N\]/);
+  const refused = await redrive(reasoned, 'n\n', true);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /Retry 3 sagas\? \[y\/N\] .*nothing was retried/s);
+  for (const id of ids) assert.equal((await at.told(id)).saga.needs_attention, true);
+
+  const [one = ''] = ids;
+  assert.match(await succeeds(['retry-all', one, '--reason', 'it is back']), /^retried 1 saga\n$/);
+  assert.match((await redrive(reasoned, 'y\n', true)).out, /retried 2 sagas\n$/);
+  for (const id of ids) await at.becomes(id, 'FAILED');
+  assert.match(await succeeds([...reasoned, '--yes']), /^retried 0 sagas\n$/);
+  const misspelt = await redrive(['retry-all', '--workflow', 'nosuch', '--reason', 'x', '--yes']);
+  assert.notEqual(misspelt.code, 0);
+  assert.match(misspelt.err, /workflow not found: workflow_name=nosuch/);
 });

@@ -17,6 +17,8 @@ type Told = Readonly<{
   event: Readonly<{
     saga_id: string;
     event_type: string;
+    correlation_id: string | null;
+    workflow_name: string;
     payload: Readonly<Record<string, unknown>>;
     timestamp: string;
   }>;
@@ -73,7 +75,8 @@ describe('The events of sagas', needsKafka, () => {
     const sagas = await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const end = ends[i % 3] ?? 'COMPLETED';
-        return { end, id: await at.start(workflow, { payload: { end } }) };
+        const more = i === 0 ? { correlation_id: 'order-117' } : {};
+        return { end, id: await at.start(workflow, { payload: { end }, ...more }) };
       }),
     );
     for (const { id, end } of sagas) await (end === 'STUCK' ? at.waitsForPerson(id) : at.becomes(id, end));
@@ -91,11 +94,17 @@ describe('The events of sagas', needsKafka, () => {
     const [first] = sagas;
     const begun = records.find(({ key }) => key === first?.id);
     assert.deepEqual(Object.keys(begun?.event ?? {}).toSorted(), [
+      'correlation_id',
       'event_type',
       'payload',
       'saga_id',
       'timestamp',
+      'workflow_name',
     ]);
+    for (const { key, event } of records) {
+      assert.equal(event.correlation_id, key === first?.id ? 'order-117' : null);
+      assert.equal(event.workflow_name, workflow);
+    }
     assert.deepEqual(
       [begun?.event.saga_id, begun?.event.event_type, begun?.event.payload],
       [

@@ -37,7 +37,7 @@ test('workflows of a folder run, a bad one degrades readiness, and the metrics t
   assert.equal(ready.body.status, 'degraded');
   assert.deepEqual(ready.body.checks['workflows'], {
     status: 'degraded',
-    message: 'z-again.yml: the workflow place-order is in place-order.yaml already',
+    message: 'z-again.yml: the workflow place-order is already defined in place-order.yaml',
   });
 
   at.shop.setScript(({ what, body }) => {
@@ -62,7 +62,7 @@ test('workflows of a folder run, a bad one degrades readiness, and the metrics t
     'saga_active{status="STARTED"}': 0,
     'saga_active{status="RUNNING"}': 0,
     'saga_active{status="COMPENSATING"}': 1,
-    saga_needs_person: 1,
+    saga_needs_attention: 1,
     saga_in_doubt_seconds: 0,
   };
   await eventually(async () => {
@@ -77,6 +77,6 @@ test('workflows of a folder run, a bad one degrades readiness, and the metrics t
   assert.deepEqual(
     checks['workflows'],
     ready.body.checks['workflows'],
-    'what needs a person makes no replica ill',
+    'what needs attention makes no replica ill',
   );
 });

@@ -91,7 +91,7 @@ async function failuresOf(url: string, paths: readonly [string, string]): Promis
   return checks.flatMap(({ check, result }) => (result === 'fail' ? [check] : []));
 }
 
-test('guarded participants pass every check, and everything that was probed is undone', async () => {
+test('guarded participants pass every check, and the probe undoes its actions', async () => {
   const inventory = await start(await createInventory(pool));
   await pool.query(`INSERT INTO stock VALUES ('shoe', 1000)`);
   const { code, out, err } = await probe(inventory, ['/reserve', '/release']);
@@ -108,7 +108,7 @@ test('guarded participants pass every check, and everything that was probed is u
   assert.deepEqual(accounts.rows, [{ balance: 1000 }]);
 });
 
-test('guarded participants pass every check in an Express application, whoever reads their bodies', async () => {
+test('guarded participants pass every check in Express, with and without a body parser', async () => {
   const guard = sagaGuard({ pool });
   await guard.migrate();
   let reservations = 0;
@@ -133,7 +133,7 @@ test('a guarded long action passes every check', async () => {
   assert.deepEqual(rows, [{ count: 0 }]);
 });
 
-test('a participant that simply does what it is told fails what it gets wrong', async () => {
+test('a naive participant fails the checks of duplicates and order', async () => {
   let actions = 0;
   const url = await startNaive((request, response) => {
     request.resume();
@@ -157,7 +157,7 @@ test('a participant that simply does what it is told fails what it gets wrong', 
   ]);
 });
 
-test('a participant that only remembers idempotency keys fails where an undo and its action meet', async () => {
+test('a participant that only stores idempotency keys fails the checks of concurrent undo and action', async () => {
   const answers = new Map<string, string>();
   const keyed = async (request: IncomingMessage): Promise<Readonly<{ status: number; text: string }>> => {
     const body = await json(request);
@@ -183,18 +183,18 @@ test('a participant that only remembers idempotency keys fails where an undo and
   ]);
 });
 
-test('where the action does not work at all, nothing else is said', async () => {
+test('if the action fails, the other checks are skipped', async () => {
   const url = await startNaive((request, response) => {
     request.resume();
     response.writeHead(404).end('no such \u001b[31mpage');
   });
   const { code, out, err } = await probe(url, ['/do', '/undo']);
   assert.equal(code, 1);
-  assert.match(out, /^action: the action was answered with HTTP 404 no such \\u001b\[31mpage$/m);
+  assert.match(out, /^action: the action returned HTTP 404 no such \\u001b\[31mpage$/m);
   assert.match(err, /^0 passed, 2 failed, 15 skipped$/m);
 });
 
-test('a participant that is not there is said so', async () => {
+test('an unreachable participant is reported', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -202,7 +202,7 @@ test('a participant that is not there is said so', async () => {
   await once(server, 'close');
   const { code, err } = await probe(`http://127.0.0.1:${port}`, ['/do', '/undo']);
   assert.equal(code, 69);
-  assert.match(err, /cannot be reached/);
+  assert.match(err, /cannot reach the participant/);
 });
 
 async function startGrpc(): Promise<string> {
@@ -229,7 +229,7 @@ async function startGrpc(): Promise<string> {
   return url;
 }
 
-test('a guarded participant passes every check over gRPC, by its files and by what it tells about itself', async () => {
+test('a guarded participant passes every check over gRPC, with .proto files and with server reflection', async () => {
   const url = await startGrpc();
   const service = 'shop.inventory.v1.InventoryService';
   const target = ['--action', `${service}.Reserve`, '--undo', `${service}.Release`];
@@ -241,24 +241,30 @@ test('a guarded participant passes every check over gRPC, by its files and by wh
   }
   const wrongMethod = await run(url, '--action', 'no.Such.Method', '--undo', 'no.Such.Undo', ...bodies);
   assert.equal(wrongMethod.code, 2);
-  assert.match(wrongMethod.err, /there is no method no\.Such\.Method/);
+  assert.match(wrongMethod.err, /no method no\.Such\.Method/);
   const wrongBody = await run(url, ...target, ...bodies, '--body', '{"skuu":1}');
   assert.equal(wrongBody.code, 2);
-  assert.match(wrongBody.err, /no message of/);
+  assert.match(wrongBody.err, /not a valid message for/);
 });
 
 const wrong: readonly (readonly [args: readonly string[], error: RegExp])[] = [
-  [['ftp://x', '--action', '/a', '--undo', '/u', '--body', '{}'], /no address such as/],
-  [['http://x', '--action', 'a', '--undo', '/u', '--body', '{}'], /no method and path such as/],
+  [['ftp://x', '--action', '/a', '--undo', '/u', '--body', '{}'], /Use a URL such as/],
+  [['http://x', '--action', 'a', '--undo', '/u', '--body', '{}'], /not a method and path such as/],
   [['http://x', '--action', '/a', '--undo', '/u', '--body', '{'], /the body is not JSON/],
   [['http://x', '--action', '/a', '--undo', '/u', '--body', '[1]'], /--other-body/],
-  [['http://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--header', 'x'], /not 'name: value'/],
+  [
+    ['http://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--header', 'x'],
+    /Use the form 'name: value'/,
+  ],
   [['http://x', '--action', '/a', '--undo', '/u'], /--body or --body-file/],
   [['grpc://x', '--action', 'a.B.C', '--undo', 'a.B.D', '--body', '{}'], /--other-body/],
-  [['grpc://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--other-body', '{}'], /no method such as/],
+  [
+    ['grpc://x', '--action', '/a', '--undo', '/u', '--body', '{}', '--other-body', '{}'],
+    /not a method such as/,
+  ],
 ];
 for (const [args, error] of wrong)
-  test(`redrive saga probe ${args.join(' ')} is wrong usage`, async () => {
+  test(`redrive saga probe ${args.join(' ')} is a usage error`, async () => {
     const { code, err } = await run(...args);
     assert.equal(code, 2);
     assert.match(err, error);

@@ -108,7 +108,11 @@ test('what cannot be stored is refused before the database is asked, and a rollb
   await assert.rejects(saga.start(client, 'no-such', { a: '\0' }), /NUL/);
   await assert.rejects(saga.start(client, 'no-such', {}, { key: 'ü' }), /visible ASCII/);
   await assert.rejects(saga.start(client, 'x'.repeat(300), {}), /1 to 255/);
-  assert.deepEqual(await saga.start(client, 'no-such', {}), { outcome: 'unknown_workflow', sagaId: null });
+  assert.deepEqual(await saga.start(client, 'no-such', {}), {
+    outcome: 'unknown_workflow',
+    sagaId: null,
+    reason: 'no workflow no-such is registered',
+  });
   await client.query('ROLLBACK');
   client.release();
   await assert.rejects(saga.start(pool, 'no-such', {}), /tx is a pool/);

@@ -93,7 +93,9 @@ const reserve = step('reserve');
 const charge = step('charge', { input: { reservation: '${steps.reserve.id}' } });
 
 test('what was not at its end waits for a person, who is told so', async () => {
-  const { body } = await at.system.api.get<{ sagas: readonly PresentedSaga[] }>(`${root}?needs_person=true`);
+  const { body } = await at.system.api.get<{ sagas: readonly PresentedSaga[] }>(
+    `${root}?needs_attention=true`,
+  );
   const found = new Map(body.sagas.map((saga) => [saga.saga_id, saga]));
   assert.deepEqual(new Set(found.keys()), new Set(Object.keys(waiting).map(idOf)));
   for (const { stuck, definition_hash } of found.values()) {
@@ -112,7 +114,7 @@ test('what was not at its end waits for a person, who is told so', async () => {
   assert.equal(told.length, found.size);
   await eventually(async () => {
     const metrics = await at.system.api.raw({ method: 'GET', path: '/metrics' });
-    assert.match(metrics.text, new RegExp(`^saga_needs_person ${found.size}$`, 'm'));
+    assert.match(metrics.text, new RegExp(`^saga_needs_attention ${found.size}$`, 'm'));
   });
 });
 
@@ -129,7 +131,7 @@ test('nothing of it goes on before its workflow is registered, and none but its 
   assert.match(other.message, /is not the one .*: step 0 was reserve and is charge$/);
   await register([reserve]);
   const short = assertError(await act('complete', 'reserve', 'retry'), 409, 'SYS_SAGA_CONFLICT');
-  assert.match(short.message, /is not the one .*: step 1 was charge and is not there$/);
+  assert.match(short.message, /is not the one .*: step 1 was charge and is missing$/);
   await register([reserve, stepWithoutUndo('charge', { pivot: true })]);
   const beyond = await at.system.api.post(`${root}/${idOf('running')}/cancel`, {});
   assert.match(assertError(beyond, 409, 'SYS_SAGA_CONFLICT').message, /beyond its pivot/);
@@ -189,11 +191,14 @@ test('an attempt that has no end is in doubt, whatever its status was', async ()
 test('one that had done or undone everything is ended by a person, with nothing more called', async () => {
   // Whether there was a further step is known only with the workflow.
   const moved = assertError(await act('complete', 'charge', 'retry'), 409, 'SYS_SAGA_CONFLICT');
-  assert.match(moved.message, /has done every step .*: it waits at charge now, and a retry of that ends it$/);
+  assert.match(
+    moved.message,
+    /has done every step .*: it is now stuck at charge, and retrying that ends it$/,
+  );
   assert.equal((await at.told(idOf('complete'))).saga.stuck?.step, 'charge');
   await register([reserve, charge, step('ship')]);
   const further = assertError(await act('complete', 'charge', 'retry'), 409, 'SYS_SAGA_CONFLICT');
-  assert.match(further.message, /has got more steps .*: it waits at ship now$/);
+  assert.match(further.message, /has more steps .*: it is now stuck at ship$/);
   await register([reserve, charge]);
   assertError(await act('complete', 'ship', 'retry'), 409, 'SYS_SAGA_CONFLICT');
 

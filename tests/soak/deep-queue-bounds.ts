@@ -1,10 +1,8 @@
-import { createPostgresJobStore } from '../../src/jobs/infra/postgres-job-store.ts';
-import { createPostgresQueueBook } from '../../src/jobs/infra/postgres-queue-book.ts';
-import type { JobStore } from '../../src/jobs/usecase/ports.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import type { Replica } from '../chaos/support/start-replica.ts';
 import { until } from '../chaos/support/until.ts';
+import { createTestJobStore, type TestJobStore } from '../support/job-store.ts';
 import { createTestWorker } from '../support/worker.ts';
 
 /**
@@ -47,10 +45,7 @@ const almost = 0.9;
 export function createBounds(deps: BoundsDeps): Bounds {
   const { db, server, deepQueue, times, patience, say } = deps;
   const breaches: string[] = [];
-  const store = createPostgresJobStore(db, createTestWorker(db, 'bounds'), {
-    book: createPostgresQueueBook(db),
-    onSettleRetry: () => {},
-  });
+  const store = createTestJobStore(db, { worker: createTestWorker(db, 'bounds') });
   const expect = (isKept: boolean, what: string): void => void (isKept || breaches.push(what));
   const measure = async (what: string, withinMs: number, work: () => Promise<unknown>): Promise<void> => {
     const tookMs: number[] = [];
@@ -118,17 +113,11 @@ export function createBounds(deps: BoundsDeps): Bounds {
 }
 
 /** How many it was given. */
-async function claimAndGiveBack(store: JobStore, queue: string): Promise<number> {
-  const { jobs } = await store.claim({
-    queue,
-    limit: claimed,
-    leaseMs: 30_000,
-    lane: 'together',
-    after: null,
-  });
+async function claimAndGiveBack(store: TestJobStore, queue: string): Promise<number> {
+  const { jobs } = await store.claim({ queue, limit: claimed, leaseMs: 30_000 });
   await store.settle(
     queue,
-    jobs.map((job) => ({ job, startedAt: null, end: 'unstarted' })),
+    jobs.map((job) => ({ job, ran: null, outcome: 'unstarted' })),
   );
   return jobs.length;
 }

@@ -5,14 +5,13 @@ import { startReplica, type Replica } from '../chaos/support/start-replica.ts';
 import type { Chance } from './chance.ts';
 import type { Tally } from './tally.ts';
 
-/** The replicas of a run. One that ends is started again, with another plan of what goes wrong in it. */
+/** The replicas of a run. A replica that ends is restarted with another fault plan. */
 export type Fleet = Readonly<{
-  /** Those that run, as far as is known. */
   running(): readonly Replica[];
   killOne(): Promise<void>;
-  /** Stops one for so long, and lets it go on. */
+  /** Suspends a replica for this time. */
   pauseOne(ms: number): Promise<void>;
-  /** From now on nothing goes wrong in a replica: all of them are started anew. */
+  /** Restarts all replicas without faults. */
   calm(): Promise<void>;
   stop(): Promise<void>;
 }>;
@@ -32,57 +31,21 @@ const lookEveryMs = 50;
 
 const orderPoints = ['order_claimed', 'order_answered', 'order_settled'] as const;
 
-export async function startFleet({
-  size,
-  env,
-  points = orderPoints,
-  chance,
-  tally,
-}: FleetOptions): Promise<Fleet> {
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const { size, chance, tally } = options;
   const stopping = new AbortController();
   const slots: Slot[] = Array.from({ length: size }, () => ({ replica: null, isCalm: false }));
-  const killed = new Set<number>();
-  let isCalm = false;
-
-  /** Again and again: it may die before it is ready, or find no database. */
-  const fill = async (slot: Slot): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const wasCalm = isCalm;
-      try {
-        slot.replica = await startReplica(env, wasCalm ? undefined : drawPlan(chance, points));
-        slot.isCalm = wasCalm;
-        return;
-      } catch {
-        tally.count('replica: ended before it was ready');
-        await sleep(lookEveryMs, stopping.signal);
-      }
-    }
-  };
-
-  const watch = async (slot: Slot): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const { replica } = slot;
-      if (replica === null) await fill(slot);
-      else if (!(await isThere(replica.pid))) {
-        if (!killed.has(replica.pid)) tally.count('replica: killed between two steps of its work');
-        noteLog(replica, tally);
-        slot.replica = null;
-        await sleep(chance.between(0, 1500), stopping.signal);
-      }
-      await sleep(lookEveryMs, stopping.signal);
-    }
-  };
-
+  const state: FleetState = { stopping: stopping.signal, killed: new Set(), isCalm: false };
   const running = (): readonly Replica[] => slots.flatMap(({ replica }) => replica ?? []);
-  await Promise.all(slots.map(fill));
-  const watching = Promise.all(slots.map(watch));
+  await Promise.all(slots.map((slot) => fill(slot, options, state)));
+  const watching = Promise.all(slots.map((slot) => watch(slot, options, state)));
   return {
     running,
     async killOne() {
       const victims = running();
       if (victims.length === 0) return;
       const victim = chance.pick(victims);
-      killed.add(victim.pid);
+      state.killed.add(victim.pid);
       tally.count('replica: killed at any moment');
       await victim.kill();
     },
@@ -96,11 +59,11 @@ export async function startFleet({
       sleeper.resume();
     },
     async calm() {
-      isCalm = true;
-      // Also those that are being started this moment, when they are there.
+      state.isCalm = true;
+      // Also replicas that are starting now, once they run.
       while (slots.some((slot) => slot.replica === null || !slot.isCalm)) {
         for (const { replica } of slots.filter((slot) => !slot.isCalm)) {
-          if (replica !== null) killed.add(replica.pid);
+          if (replica !== null) state.killed.add(replica.pid);
           await replica?.kill();
         }
         await sleep(lookEveryMs);
@@ -119,7 +82,48 @@ export async function startFleet({
   };
 }
 
-/** Each point at which a process may die or lose its connection, now and then. */
+type FleetState = {
+  readonly stopping: AbortSignal;
+  /** Process ids of replicas that the fleet itself has killed. */
+  readonly killed: Set<number>;
+  isCalm: boolean;
+};
+
+/** Tries again if the replica dies before it is ready, or finds no database. */
+async function fill(
+  slot: Slot,
+  { env, points = orderPoints, chance, tally }: FleetOptions,
+  state: FleetState,
+): Promise<void> {
+  while (!state.stopping.aborted) {
+    const { isCalm } = state;
+    try {
+      slot.replica = await startReplica(env, isCalm ? undefined : drawPlan(chance, points));
+      slot.isCalm = isCalm;
+      return;
+    } catch {
+      tally.count('replica: ended before it was ready');
+      await sleep(lookEveryMs, state.stopping);
+    }
+  }
+}
+
+async function watch(slot: Slot, options: FleetOptions, state: FleetState): Promise<void> {
+  const { chance, tally } = options;
+  while (!state.stopping.aborted) {
+    const { replica } = slot;
+    if (replica === null) await fill(slot, options, state);
+    else if (!(await isThere(replica.pid))) {
+      if (!state.killed.has(replica.pid)) tally.count('replica: killed between two steps of its work');
+      noteLog(replica, tally);
+      slot.replica = null;
+      await sleep(chance.between(0, 1500), state.stopping);
+    }
+    await sleep(lookEveryMs, state.stopping);
+  }
+}
+
+/** Faults at random points: kills and lost database connections. */
 function drawPlan(chance: Chance, points: readonly FaultPoint[]): FaultPlan {
   const faults: Fault[] = [];
   for (const at of points) {
@@ -139,14 +143,14 @@ async function isThere(pid: number): Promise<boolean> {
   }
 }
 
-/** What its log tells of the faults that struck it. */
+/** Counts the effects of faults in the replica's log. */
 function noteLog(replica: Replica, tally: Tally): void {
   for (const line of replica.log().split('\n')) {
     const said = messageIn(line);
-    if (said.msg.startsWith('stale writes')) tally.count('stale writes', said.count);
-    if (said.msg.startsWith('attempts of lost')) tally.count('attempts ended by the reaper', said.count);
-    if (said.msg.startsWith('sagas of lost')) tally.count('sagas let go by the reaper', said.count);
-    if (said.msg.startsWith('settling is tried')) tally.count('settles repeated');
+    if (said.msg.startsWith('dropped stale writes')) tally.count('stale writes', said.count);
+    const released = /^released (\w+) of lost workers/.exec(said.msg)?.[1];
+    if (released !== undefined) tally.count(`${released} released by the reaper`, said.count);
+    if (said.msg.startsWith('retrying settle')) tally.count('settles retried');
   }
 }
 

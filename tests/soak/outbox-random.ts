@@ -124,12 +124,12 @@ async function countEnds(db: Database, tally: Tally): Promise<void> {
                      CASE WHEN status = 'dead' THEN split_part(last_error, ':', 1) END) AS name, count(*) AS count
     FROM outbox.outbox_orders GROUP BY 1`);
   const steps = await db.query<{ name: string; count: bigint }>(sql`
-    SELECT CASE WHEN reason = 'a late success' THEN 'attempt: a late success'
+    SELECT CASE WHEN reason = 'late success' THEN 'attempt: late success'
                 WHEN reason LIKE 'the ledger knows%' THEN 'attempt: the ledger knew of a success'
                 WHEN last_error IS NOT NULL THEN 'attempt: ' || split_part(last_error, ':', 1)
                 ELSE 'attempt: given back unsent' END AS name, count(*) AS count
     FROM outbox.outbox_audit
-    WHERE (status_from = 'sending' AND (status_to <> 'sent' OR reason IS NOT NULL)) OR reason = 'a late success'
+    WHERE (status_from = 'sending' AND (status_to <> 'sent' OR reason IS NOT NULL)) OR reason = 'late success'
     GROUP BY 1`);
   for (const { name, count } of [...ends, ...steps]) tally.count(name, Number(count));
 }

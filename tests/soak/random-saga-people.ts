@@ -1,8 +1,8 @@
 import { sleep } from '../../src/kernel/clock.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
-import { createPostgresSagaActions } from '../../src/saga/infra/postgres-saga-actions.ts';
-import type { StepAct } from '../../src/saga/usecase/act-on-step.ts';
+import { storeAbort } from '../../src/saga/decide/abort-saga.ts';
+import { settleStep, type StepRequest } from '../../src/saga/decide/act-on-step.ts';
 import type { Chance } from './chance.ts';
 import { patiently } from './patiently.ts';
 import type { Tally } from './tally.ts';
@@ -17,12 +17,7 @@ const lookEveryMs = 150;
 export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaPeople {
   const stopping = new AbortController();
   const breaches: string[] = [];
-  const actions = createPostgresSagaActions({
-    db,
-    serviceOf: () => ({ isIdempotent: true }),
-    addEvents: null,
-    onSettled: () => {},
-  });
+  const deps = { db, serviceOf: () => ({ isIdempotent: true }), addEvents: null };
   const by = { actor: 'soak', reason: 'a random wish' };
 
   const abortSome = async (): Promise<void> => {
@@ -32,7 +27,7 @@ export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaP
     );
     for (const { id } of rows) {
       const kind = chance.is(0.7) ? 'cancel' : 'compensate';
-      const { outcome } = await patiently(() => actions.request(id, { kind, by }));
+      const { outcome } = await patiently(() => storeAbort(db, id, { kind, by }));
       tally.count(`person: ${kind} ${outcome}`);
       if (outcome === 'stored') breaches.push(...(await wrongAbort(id, kind)));
     }
@@ -54,12 +49,12 @@ export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaP
       db.query<{ id: string; step_name: string; stuck_op: string }>(sql`
         SELECT t.id, d.definition #>> ARRAY['steps', t.stuck_step::text, 'name'] AS step_name, t.stuck_op
         FROM saga.saga_states t JOIN saga.workflow_definitions d ON d.hash = t.definition_hash
-        WHERE t.needs_person ORDER BY random() LIMIT 3`),
+        WHERE t.needs_attention ORDER BY random() LIMIT 3`),
     );
     for (const { id, step_name: stepName } of rows) {
       const kind = chance.pick(['retry', 'retry', 'skip', 'resolve'] as const);
-      const act = { stepName, by, kind, ...(kind === 'resolve' ? { outcome: 'done' } : {}) } as StepAct;
-      const { outcome } = await patiently(() => actions.act(id, act));
+      const act = { stepName, by, kind, ...(kind === 'resolve' ? { outcome: 'done' } : {}) } as StepRequest;
+      const { outcome } = await patiently(() => settleStep(deps, id, act));
       tally.count(`person: ${kind} ${outcome}`);
     }
   };

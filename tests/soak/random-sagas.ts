@@ -1,8 +1,8 @@
 import { sleep } from '../../src/kernel/clock.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
-import type { Step, Workflow } from '../../src/saga/domain/workflow.ts';
-import { createPostgresWorkflows } from '../../src/saga/infra/postgres-workflows.ts';
+import type { Step, Workflow } from '../../src/saga/domain/workflow/workflow.ts';
+import { storeWorkflow } from '../../src/saga/define/workflows-table.ts';
 import { shopStep } from '../chaos/support/saga-scene.ts';
 import type { Chance } from './chance.ts';
 import { patiently } from './patiently.ts';
@@ -53,7 +53,7 @@ export async function beginSagas({
 }
 
 async function deploy(db: Database, workflow: Workflow): Promise<void> {
-  await patiently(() => createPostgresWorkflows(db).register(workflow, { isFromFile: false }));
+  await patiently(() => storeWorkflow(db, workflow, { isFromFile: false }));
 }
 
 /** The key makes a saga whose answer was lost the same one again. */

@@ -78,13 +78,13 @@ function say(line: string): void {
   process.stdout.write(`${(performance.now() / 1000).toFixed(0).padStart(5)} s  ${line}\n`);
 }
 
-/** What is tried again waits a minute at the longest; whoever takes longer is told about. */
+/** What is tried again, or waits for a service, waits five minutes or so at the longest; whoever takes longer is told about. */
 async function comeToRest(db: Database): Promise<void> {
   const giveUpAtMs = performance.now() + restWithinMs;
   for (let rounds = 1; performance.now() < giveUpAtMs; rounds += 1) {
     const [row] = await db.query<{ waiting: bigint; example: string }>(sql`
       SELECT count(*) AS waiting, min(concat_ws(' ', id, status, 'owner', lease_owner, 'wake', wake_at)) AS example
-      FROM saga.saga_states WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING') AND NOT needs_person`);
+      FROM saga.saga_states WHERE status IN ('STARTED', 'RUNNING', 'COMPENSATING') AND NOT needs_attention`);
     if (row?.waiting === 0n) return say('everything is at rest');
     if (rounds % tellEveryRounds === 0) say(`${row?.waiting} are not at rest, such as ${row?.example}`);
     await sleep(restRoundMs);
@@ -94,7 +94,7 @@ async function comeToRest(db: Database): Promise<void> {
 
 async function countEnds(db: Database, tally: Tally): Promise<void> {
   const ends = await db.query<{ name: string; count: bigint }>(sql`
-    SELECT concat_ws(' ', 'end:', status, CASE WHEN needs_person THEN 'waits for a person at' END, stuck_op) AS name,
+    SELECT concat_ws(' ', 'end:', status, CASE WHEN needs_attention THEN 'waits for a person at' END, stuck_op) AS name,
            count(*) AS count
     FROM saga.saga_states GROUP BY 1`);
   const attempts = await db.query<{ name: string; count: bigint }>(sql`

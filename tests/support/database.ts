@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 import { migrationSources } from '../../src/compose.ts';
 import { createDatabase, type Database, type DatabaseTarget } from '../../src/platform/postgres/database.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
+import { createUserDatabase } from '../../src/sdk/user-database.ts';
 
 export { migrationSources };
 
@@ -31,11 +32,17 @@ export async function makeTemplateDatabase(serverUrl: string): Promise<void> {
   }
 }
 
-/** A migrated database of its own, or an empty one. */
-export async function createTestDatabase(kind: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> {
+const madeFrom = {
+  migrated: template,
+  empty: 'template0',
+  latin1: "template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'",
+} as const;
+
+/** A migrated database of its own, an empty one, or an empty one that is not UTF-8. */
+export async function createTestDatabase(kind: keyof typeof madeFrom = 'migrated'): Promise<TestDatabase> {
   const serverUrl = serverUrlForTests();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const from = kind === 'migrated' ? template : 'template0';
+  const from = madeFrom[kind];
   await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${from}`));
   const url = urlOf(serverUrl, name);
   const db = connectTo(url);
@@ -49,7 +56,26 @@ export async function createTestDatabase(kind: 'migrated' | 'empty' = 'migrated'
   };
 }
 
+/** With TEST_DATABASE=sdk as in a service that uses the client library, else as in the server. */
 export function connectTo(url: string, maxConnections = 10): Database {
+  return process.env['TEST_DATABASE'] === 'sdk'
+    ? connectAsService(url, maxConnections)
+    : connectAsServer(url, maxConnections);
+}
+
+/** A pool of a service that has told its driver to read every value in a way of its own. */
+function connectAsService(url: string, maxConnections: number): Database {
+  const pool = new Pool({
+    connectionString: url,
+    max: maxConnections,
+    types: { getTypeParser: () => ((text: string) => `as the service reads ${text}`) as never },
+  });
+  pool.on('error', () => {});
+  const database = createUserDatabase(pool, { connectWithinMs: 10_000 });
+  return { ...database, end: () => pool.end() };
+}
+
+function connectAsServer(url: string, maxConnections: number): Database {
   return createDatabase({
     target: targetOf(url),
     maxConnections,

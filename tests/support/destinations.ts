@@ -4,7 +4,7 @@ import type {
   KafkaSettings,
   SmtpSettings,
 } from '../../src/outbox/domain/destination-settings.ts';
-import type { OutgoingOrder } from '../../src/outbox/usecase/ports.ts';
+import type { OutgoingOrder } from '../../src/outbox/deliver/senders/port.ts';
 
 const anySettings = {
   maxInFlight: 16,
@@ -13,7 +13,7 @@ const anySettings = {
   schema: undefined,
 } as const;
 
-/** A destination over HTTP as the configuration would give it, with what the test changes. */
+/** Settings of an HTTP destination, with the changes of the test. */
 export function httpSettings(changes: Partial<HttpSettings> & Readonly<{ url: string }>): HttpSettings {
   return {
     ...anySettings,

@@ -1,8 +1,16 @@
-import type { Database } from '../../src/platform/postgres/database.ts';
+import { addInternalOrders } from '../../src/outbox/index.ts';
+import type { Database, Queryable } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 
-/** For tests of those who add orders of the system itself without knowing the outbox. */
-export { addInternalOrder, destinationsWithDead } from '../../src/outbox/index.ts';
+/** For tests of modules that add internal orders without importing the outbox. */
+export { destinationsWithDead } from '../../src/outbox/index.ts';
+
+export async function addInternalOrder(
+  tx: Queryable,
+  order: Parameters<typeof addInternalOrders>[1][number],
+): Promise<void> {
+  await addInternalOrders(tx, [order]);
+}
 
 export type InternalOrder<Request> = Readonly<{ destination: string; key: string; request: Request }>;
 

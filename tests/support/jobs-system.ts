@@ -1,35 +1,34 @@
 import assert from 'node:assert/strict';
-import { createPostgresJobStore } from '../../src/jobs/infra/postgres-job-store.ts';
-import { createPostgresQueueBook } from '../../src/jobs/infra/postgres-queue-book.ts';
-import type { ClaimedJob, JobEnd } from '../../src/jobs/usecase/ports.ts';
+import type { ClaimedJob } from '../../src/jobs/claim-jobs.ts';
+import type { Settlement } from '../../src/jobs/settle-jobs.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { eventually } from './eventually.ts';
+import { createTestJobStore } from './job-store.ts';
 import { startTestSystem, type TestSystem, type TestSystemOptions } from './start-system.ts';
-import { createTestWorker } from './worker.ts';
 
-/** The whole system with a few queues. Nobody works on a queue without a target, unless the test does. */
+/** The whole system with a few queues. Queues without a target have no worker, unless the test starts one. */
 export type JobsSystem = Readonly<{
   system: TestSystem;
-  /** Posts a job to the queue `mail`, or to another; its id. */
+  /** Posts a job to the queue `mail`, or to another; returns its id. */
   job(more?: Fields): Promise<string>;
-  /** Claims this very job and ends the attempt so, as a worker in another process would. */
+  /** Claims this job and settles it, as a worker in another process would. */
   attempt(jobId: string, end: AttemptEnding): Promise<void>;
-  /** A job that has just become a dead letter with this error; its id. */
+  /** Adds a dead letter with this error; returns its id. */
   deadJob(error?: string, more?: Fields): Promise<string>;
   /** Resolves with the row when the job has this status. */
   becomes(jobId: string, status: string, withinMs?: number): Promise<StoredJob>;
-  /** The same for many, in their order. */
+  /** The same for many jobs, in their order. */
   become(jobIds: readonly string[], status: string, withinMs?: number): Promise<readonly StoredJob[]>;
   drop(): Promise<void>;
 }>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How an attempt ends, without the job that it is of. */
-export type AttemptEnding = JobEnd extends infer End
-  ? End extends JobEnd
-    ? Omit<End, 'job' | 'startedAt'>
+/** A settlement without its job. */
+export type AttemptEnding = Settlement extends infer One
+  ? One extends Settlement
+    ? Omit<One, 'job' | 'ran'>
     : never
   : never;
 
@@ -60,17 +59,17 @@ export type StoredJob = Readonly<{
 
 export type JobsSystemOptions = TestSystemOptions &
   Readonly<{
-    /** Further queues, and other settings of those that are there; `mail` has a backoff of milliseconds. */
+    /** Further queues, and other settings of existing ones; `mail` has a backoff of milliseconds. */
     queues?: Readonly<Record<string, Fields>>;
     cron?: Readonly<Record<string, Fields>>;
   }>;
 
-/** Waits of milliseconds, so that a test sees a whole life of a job. */
+/** A backoff of milliseconds, so that tests do not wait for retries. */
 export const fastQueue = { backoff: { initial_ms: 20, max_ms: 80 } } as const;
 
-/** Failed for good, whatever its count. */
+/** A failure that is not retryable. */
 export const notRetryable = (error: string): AttemptEnding => ({
-  end: 'failed',
+  outcome: 'failed',
   error,
   isRetryable: false,
   retryAfterMs: null,
@@ -126,20 +125,14 @@ export async function startJobsSystem(options: JobsSystemOptions = {}): Promise<
   };
 }
 
-/** Puts the job in front of its queue, so that the next claim of one is a claim of it. */
+/** Moves the job to the front of its queue, and claims it. */
 export async function claimJob(db: Database, jobId: string): Promise<ClaimedJob> {
   const [row] = await db.query<{ queue: string }>(sql`
     UPDATE jobs.job_queue SET run_at = now(), sort_at = now() - interval '10 years'
     WHERE job_id = ${jobId} AND status IN ('pending', 'failed')
     RETURNING queue`);
   assert.ok(row, `job ${jobId} does not wait`);
-  const { jobs } = await testStore(db).claim({
-    queue: row.queue,
-    limit: 1,
-    leaseMs: 60_000,
-    lane: 'together',
-    after: null,
-  });
+  const { jobs } = await createTestJobStore(db).claim({ queue: row.queue });
   const [claimed] = jobs;
   assert.equal(claimed?.jobId, jobId);
   return claimed;
@@ -147,15 +140,8 @@ export async function claimJob(db: Database, jobId: string): Promise<ClaimedJob>
 
 async function attemptJob(db: Database, jobId: string, end: AttemptEnding): Promise<void> {
   const claimed = await claimJob(db, jobId);
-  const [settled] = await testStore(db).settle(claimed.queue, [{ job: claimed, startedAt: null, ...end }]);
-  assert.notEqual(settled?.status, null, `job ${jobId} was somebody else's by then`);
-}
-
-function testStore(db: Database): ReturnType<typeof createPostgresJobStore> {
-  return createPostgresJobStore(db, createTestWorker(db), {
-    book: createPostgresQueueBook(db),
-    onSettleRetry: () => {},
-  });
+  const [settled] = await createTestJobStore(db).settle(claimed.queue, [{ job: claimed, ran: null, ...end }]);
+  assert.notEqual(settled?.status, null, `the settle of job ${jobId} was stale`);
 }
 
 export async function storedJob(db: Database, jobId: string): Promise<StoredJob> {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { addOutboxRoutes, type OutboxRouteDeps } from '../../src/outbox/adapter/http-routes.ts';
+import { findReplay, insertOrder } from '../../src/outbox/accept/insert-order.ts';
+import { findOrder } from '../../src/outbox/browse/find-order.ts';
+import type { SupersedeDeps } from '../../src/outbox/decide/supersede-order.ts';
+import { addOutboxRoutes, type OutboxRouteDeps } from '../../src/outbox/index.ts';
 import type { Settlement } from '../../src/outbox/domain/order.ts';
-import { createDestination } from '../../src/outbox/infra/create-destination.ts';
-import { createPostgresOrderReader } from '../../src/outbox/infra/postgres-order-reader.ts';
-import { createTestServer } from '../../src/platform/http/test-server.ts';
+import { openDestination } from '../../src/outbox/deliver/senders/open-destination.ts';
+import { createTestServer } from './test-server.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { isOutage } from '../../src/platform/postgres/sqlstate.ts';
@@ -15,21 +17,20 @@ import { claimAll, orderStores, settleAs } from './outbox-orders.ts';
 import { createTestWorker } from './worker.ts';
 
 /**
- * The outbox's routes over a real server and a real database, without anybody who would send: orders stay as a
- * test leaves them. `broker` takes the example's orders, `warehouse` takes any object.
+ * The outbox's routes with a real server and a real database, without dispatchers: orders stay as a test leaves them.
+ * `broker` accepts the orders of the example, `warehouse` accepts any object.
  */
 export type OutboxApi = Readonly<{
   api: ApiClient;
   db: Database;
-  /** What the routes work with. */
-  deps: OutboxRouteDeps;
-  /** Posts with the key of the body in the header, unless told otherwise. */
+  supersedeDeps: SupersedeDeps;
+  /** Posts an order; the header defaults to the key of the body. */
   place(body: OrderBody, headers?: Readonly<Record<string, string>>): Promise<Answer<Accepted>>;
-  /** An accepted order to the warehouse; its id. */
+  /** Adds an order to the warehouse and returns its id. */
   placed(more?: Partial<OrderBody>): Promise<bigint>;
-  /** Claims this very order and ends the attempt so. */
+  /** Claims this order and settles the attempt. */
   attempt(id: bigint, settlement: Settlement): Promise<void>;
-  /** As the retention does when the key's time is over. */
+  /** Archives the order as retention does once its key has expired. */
   archive(id: bigint): Promise<void>;
   drop(): Promise<void>;
 }>;
@@ -51,10 +52,9 @@ export const anOrder = { symbol: 'USDJPY', intent: 'BUY', qty: 10_000, limit_pri
 export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promise<OutboxApi> {
   const database = await createTestDatabase();
   const { db } = database;
-  const { orders, delivery } = orderStores(db, createTestWorker(db));
+  const { delivery } = orderStores(db, createTestWorker(db));
   const destinations = openDestinations();
-  const reader = createPostgresOrderReader(db);
-  const deps = { store: orders, reader, destinations, gateOf: () => null, ...more };
+  const deps = { db, destinations, statusOf: () => null, ledgerTtlMs: 3_600_000, ...more };
   const { server, logged } = createTestServer({ isOutage });
   server.addRoutes('outbox', (app) => addOutboxRoutes(app, deps));
   await server.start();
@@ -66,7 +66,12 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
   return {
     api,
     db,
-    deps,
+    supersedeDeps: {
+      ...deps,
+      insertOrder,
+      findReplay: (order) => findReplay(db, order),
+      findOrder: (id) => findOrder(db, id),
+    },
     place,
     async placed(order = {}) {
       const body = { destination: 'warehouse', idempotency_key: newKey(), request: { sku: 'A-1' }, ...order };
@@ -78,8 +83,8 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
       const [row] = await db.query<{ destination: string; ordering_key: string | null }>(sql`
         UPDATE outbox.outbox_orders SET next_attempt_at = now() - interval '1 year' WHERE id = ${id}
         RETURNING destination, ordering_key`);
-      const lane = row?.ordering_key === null ? 'free' : 'keyed';
-      const claimed = await claimAll(delivery, { destination: row?.destination ?? '', lane, limit: 1 });
+      const kind = row?.ordering_key === null ? 'unordered' : 'ordered';
+      const claimed = await claimAll(delivery, { destination: row?.destination ?? '', kind, limit: 1 });
       assert.deepEqual(
         claimed.map((order) => order.id),
         [id],
@@ -99,7 +104,7 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
       for (const destination of destinations.values()) await destination.close();
       await database.drop();
       const failures = logged().filter(({ level }) => level === 'error' || level === 'fatal');
-      assert.deepEqual(failures, [], 'no request has cost a 500');
+      assert.deepEqual(failures, [], 'no request was answered with 500');
     },
   };
 }
@@ -110,7 +115,7 @@ function openDestinations() {
   const url = 'http://127.0.0.1:9/orders';
   const backoff = { initialMs: 0, maxMs: 0, jitter: 0 };
   const open = (name: string, more: Parameters<typeof httpSettings>[0]) =>
-    createDestination(httpSettings({ ...more, name }), {
+    openDestination(httpSettings({ ...more, name }), {
       broker: null,
       retryMax: 8,
       backoff,

@@ -1,12 +1,23 @@
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
-import type { Worker } from '../../src/platform/postgres/work.ts';
+import type { Worker } from '../../src/platform/work/work.ts';
 import type { Answer, Settlement, Status } from '../../src/outbox/domain/order.ts';
-import { createPostgresDeliveryStore } from '../../src/outbox/infra/postgres-delivery-store.ts';
-import { createPostgresOrderStore } from '../../src/outbox/infra/postgres-order-store.ts';
-import type { ClaimOptions, ClaimedOrder, DeliveryStore, NewOrder } from '../../src/outbox/usecase/ports.ts';
+import type { NewOrder } from '../../src/outbox/domain/new-order.ts';
+import { findReplay, insertOrder } from '../../src/outbox/accept/insert-order.ts';
+import { findOrder } from '../../src/outbox/browse/find-order.ts';
+import { resolveOrder, type OrderAction } from '../../src/outbox/decide/resolve-order.ts';
+import { supersedeOrder } from '../../src/outbox/decide/supersede-order.ts';
+import {
+  blockOrders,
+  claimOrders,
+  claimProbe,
+  type ClaimOptions,
+  type ClaimedOrder,
+} from '../../src/outbox/deliver/claim-orders.ts';
+import { reapOrders } from '../../src/outbox/deliver/reap-orders.ts';
+import { settleOrders, type EndedAttempt } from '../../src/outbox/deliver/settle-orders.ts';
 
-/** Orders straight in the tables, for tests of what works on them. */
+/** The SQL functions of the outbox, bound to a database and a worker. */
 export function orderStores(
   db: Database,
   worker: Worker,
@@ -14,19 +25,73 @@ export function orderStores(
     leaseMs?: number;
     retryMax?: number;
     backoffMs?: number;
+    /** Destinations with a status URL. */
     askable?: readonly string[];
+    /** Retry limits of single destinations. */
+    ownRetryMax?: ReadonlyMap<string, number>;
   }> = {},
 ) {
   const ledgerTtlMs = 3_600_000;
-  const delivery = createPostgresDeliveryStore(db, worker, {
-    leaseMs: options.leaseMs ?? 60_000,
-    retryMax: options.retryMax ?? 8,
-    backoff: { initialMs: options.backoffMs ?? 0, maxMs: options.backoffMs ?? 0, jitter: 0 },
+  return {
+    delivery: deliveryOf(db, worker, { ledgerTtlMs, ...options }),
+    orders: orderActions(db, ledgerTtlMs),
+  };
+}
+
+export type TestDelivery = ReturnType<typeof deliveryOf>;
+
+/** What dispatchers and the reaper do to orders. */
+function deliveryOf(
+  db: Database,
+  worker: Worker,
+  options: Readonly<{ ledgerTtlMs: number }> & NonNullable<Parameters<typeof orderStores>[2]>,
+) {
+  const { ledgerTtlMs, leaseMs = 60_000, retryMax = 8, backoffMs = 0, askable = [] } = options;
+  const ownRetryMax = options.ownRetryMax ?? new Map<string, number>();
+  const deps = { db, worker, leaseMs, ledgerTtlMs, onSettleRetry: () => {} };
+  const backoff = { initialMs: backoffMs, maxMs: backoffMs, jitter: 0 };
+  const policy = { idempotency: 'none', dedupWindowMs: 0, maxAgeMs: 0, backoff } as const;
+  const askStatus = async () => ({ known: 'absent' }) as const;
+  const destinations = new Map(
+    [...askable, ...ownRetryMax.keys()].map((name) => [
+      name,
+      {
+        policy: { ...policy, retryMax: ownRetryMax.get(name) ?? retryMax },
+        askStatus: askable.includes(name) ? askStatus : null,
+      },
+    ]),
+  );
+  return {
+    claim: (claim: ClaimOptions) => claimOrders(deps, claim),
+    claimProbe: (probe: Readonly<{ destination: string; notId: bigint | null }>) =>
+      claimProbe(deps, { ...probe, retryMax }),
+    block: (destination: string, orderingKeys: readonly string[]) =>
+      blockOrders(db, destination, orderingKeys),
+    settle: (attempts: readonly EndedAttempt[], until: AbortSignal) => settleOrders(deps, attempts, until),
+    reap: () => reapOrders({ db, retryMax, destinations, backoff, ledgerTtlMs }),
+  };
+}
+
+/** What callers and people do to orders; every destination is configured and accepts any request. */
+function orderActions(db: Database, ledgerTtlMs: number) {
+  const deps = {
+    db,
     ledgerTtlMs,
-    askable: options.askable ?? [],
-    onSettleRetry: () => {},
-  });
-  return { delivery, orders: createPostgresOrderStore(db, { ledgerTtlMs }) };
+    insertOrder,
+    findReplay: (order: NewOrder) => findReplay(db, order),
+    findOrder: (id: bigint) => findOrder(db, id),
+  };
+  return {
+    add: (order: NewOrder, actor: string) => insertOrder(db, order, { actor }),
+    cancel: (action: OrderAction) => resolveOrder(deps, 'cancel', action),
+    skip: (action: OrderAction) => resolveOrder(deps, 'skip', action),
+    async supersede(action: OrderAction, idempotencyKey: string) {
+      const name = (await findOrder(db, action.id))?.destination ?? '';
+      const destinations = new Map([[name, { name, isInternal: false, flawsOf: () => [] }]]);
+      const corrected = { idempotencyKey, request: { n: 1 }, traceId: null, traceparent: null };
+      return supersedeOrder({ ...deps, destinations }, action, corrected);
+    },
+  };
 }
 
 let made = 0;
@@ -45,21 +110,22 @@ export function newOrder(more: Partial<NewOrder> = {}): NewOrder {
   };
 }
 
-/** As a dispatcher does: claims, and then holds back what was found behind another of its key. */
+/** Claims as a dispatcher does, and blocks orders that must wait for an earlier one of their key. */
 export async function claimAll(
-  delivery: DeliveryStore,
+  delivery: TestDelivery,
   more: Partial<ClaimOptions> = {},
 ): Promise<readonly ClaimedOrder[]> {
   const options = {
     destination: 'broker',
-    lane: 'free',
+    kind: 'unordered',
     limit: 100,
+    bytes: 8_388_608,
     retryMax: 8,
     after: null,
     ...more,
   } as const;
-  const { orders, crowded } = await delivery.claim(options);
-  if (crowded.length > 0) await delivery.holdBack(options.destination, crowded);
+  const { orders, crowdedKeys } = await delivery.claim(options);
+  if (crowdedKeys.length > 0) await delivery.block(options.destination, crowdedKeys);
   return orders;
 }
 
@@ -78,7 +144,7 @@ export const dead: As<'dead'> = { to: 'dead', error: 'BAD_REQUEST: HTTP 400', in
 export const deadInDoubt: As<'dead'> = { to: 'dead', error: 'UNKNOWN: no answer', inDoubt: true };
 
 export async function settleAs(
-  delivery: DeliveryStore,
+  delivery: TestDelivery,
   orders: readonly ClaimedOrder[],
   settlement: Settlement,
 ): Promise<readonly (Status | null)[]> {
@@ -113,7 +179,7 @@ export async function orderRow(db: Database, id: bigint): Promise<OrderRow> {
   return row;
 }
 
-/** `queued > sending > sent`, as the audit tells it. */
+/** The statuses in the audit log: `queued > sending > sent`. */
 export async function storyOf(db: Database, id: bigint): Promise<string> {
   const rows = await db.query<{ status_from: string | null; status_to: string }>(sql`
     SELECT status_from, status_to FROM outbox.outbox_audit WHERE outbox_id = ${id} ORDER BY id`);

@@ -11,25 +11,25 @@ import {
 } from './partner.ts';
 import { startTestSystem, type TestSystem, type TestSystemOptions } from './start-system.ts';
 
-/** The whole system with a real partner behind the destination `broker`, and behind every other one. */
+/** The whole system with one real partner for all destinations. */
 export type OutboxSystem = Readonly<{
   system: TestSystem;
   partner: Partner;
-  /** Posts an order; its id. */
+  /** Posts an order and returns its id. */
   order(more?: OrderOptions): Promise<bigint>;
-  /** What the partner does with orders that came without a plan of their own. */
+  /** What the partner does with orders that have no script. */
   otherwise(act: (key: string) => PartnerAct): void;
   /** Resolves with the row when the order has this status. */
   becomes(id: bigint, status: string, withinMs?: number): Promise<StoredOrder>;
-  /** The same for many, in their order. */
+  /** The same for several orders, in the given order. */
   become(ids: readonly bigint[], status: string, withinMs?: number): Promise<readonly StoredOrder[]>;
   requestsOf(order: Pick<StoredOrder, 'idempotency_key'>): readonly SeenRequest[];
   drop(): Promise<void>;
-  /** Drops it, after a look at all that happened: each order has had its effect once, or has not had it. */
+  /** Checks that each order has had its effect at most once, as its status says, and drops the system. */
   conclude(effects?: EffectLedger): Promise<void>;
 }>;
 
-/** Fields of the body, and what the partner does with its requests one after another, the last for all that follow. */
+/** Fields of the body, and what the partner does with its requests in turn; the last act repeats. */
 export type OrderOptions = Readonly<{ does?: readonly PartnerAct[]; [field: string]: unknown }>;
 
 export type StoredOrder = Readonly<{
@@ -50,15 +50,15 @@ type Settings = Readonly<Record<string, unknown>>;
 
 export type OutboxSystemOptions = TestSystemOptions &
   Readonly<{
-    /** One that is there already, as after a restart of the system. */
+    /** A running partner, for a system that was restarted. */
     partner?: Partner;
-    /** Keys of the destination `broker`, beside type and url. */
+    /** Settings of the destination `broker`, besides type and url. */
     broker?: Settings;
-    /** Further destinations; what those over HTTP do not say is as in `broker`. */
+    /** Further destinations; HTTP destinations default to the settings of `broker`. */
     destinations?: (partner: Partner) => Readonly<Record<string, Settings>>;
   }>;
 
-/** Waits of milliseconds, so that a test sees a whole life of an order. */
+/** Delays of milliseconds, so that a test can wait for all attempts of an order. */
 export const fastEnv = {
   OUTBOX_BACKOFF_INITIAL_MS: '20',
   OUTBOX_BACKOFF_MAX_MS: '80',
@@ -148,10 +148,11 @@ export async function storedOrders(db: Database, ids: readonly bigint[]): Promis
            first_sent_at, response
     FROM outbox.outbox_orders WHERE id = ANY(${ids}::bigint[])`);
   const byId = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => byId.get(id) ?? assert.fail(`there is no order ${id}`));
+  return ids.map((id) => byId.get(id) ?? assert.fail(`no order ${id}`));
 }
 
-type ToldOrder = StoredOrder & Readonly<{ ledger_status: string; is_kept_for_ever: boolean; told: number }>;
+type CheckedOrder = StoredOrder &
+  Readonly<{ ledger_status: string; never_expires: boolean; notified: number }>;
 
 type Step = Readonly<{
   outbox_id: bigint;
@@ -163,15 +164,14 @@ type Step = Readonly<{
 }>;
 
 /**
- * What holds for every order at any time, whatever the partner did: one that is sent has had its effect once, one
- * that is in doubt at most once, every other one never. Ledger, audit and messages to people say the same. To be
- * called when nothing is under way.
+ * Checks what holds for every order whatever the partner did: a sent order has had its effect once, one in doubt at
+ * most once, every other one never. Ledger, audit log and notifications agree. Call it when nothing is being sent.
  */
 async function assertOneEffectEach(db: Database, effects: EffectLedger): Promise<void> {
-  const orders = await db.query<ToldOrder>(sql`
-    SELECT o.*, l.status AS ledger_status, l.expires_at = 'infinity' AS is_kept_for_ever,
+  const orders = await db.query<CheckedOrder>(sql`
+    SELECT o.*, l.status AS ledger_status, l.expires_at = 'infinity' AS never_expires,
            (SELECT count(*)::int FROM platform.notify_events e
-            WHERE e.slice = 'outbox' AND e.kind = 'dead' AND e.item_id = o.id::text) AS told
+            WHERE e.slice = 'outbox' AND e.kind = 'dead' AND e.item_id = o.id::text) AS notified
     FROM outbox.outbox_orders o JOIN outbox.idempo_ledger l USING (idempotency_key)`);
   const steps = await db.query<Step>(sql`
     SELECT outbox_id, status_from, status_to, retry_count, lease_epoch, actor FROM outbox.outbox_audit ORDER BY id`);
@@ -185,7 +185,7 @@ async function assertOneEffectEach(db: Database, effects: EffectLedger): Promise
   assert.deepEqual(
     effects.entries().filter(({ key }) => !known.has(key)),
     [],
-    'every effect is of an order',
+    'every effect belongs to an order',
   );
 }
 
@@ -193,7 +193,7 @@ function nameOf({ id, destination, status, last_error: error }: StoredOrder): st
   return `order ${id} to ${destination}, ${status} ${error ?? ''}`;
 }
 
-function assertEffect(order: ToldOrder, effects: number): void {
+function assertEffect(order: CheckedOrder, effects: number): void {
   if (order.status === 'sent') assert.equal(effects, 1, nameOf(order));
   else if (order.in_doubt) assert.ok(effects <= 1, nameOf(order));
   else assert.equal(effects, 0, nameOf(order));
@@ -201,11 +201,11 @@ function assertEffect(order: ToldOrder, effects: number): void {
   assert.equal(order.last_error?.startsWith('UNKNOWN: '), order.in_doubt, nameOf(order));
 }
 
-function assertLedger(order: ToldOrder): void {
+function assertLedger(order: CheckedOrder): void {
   const expected = { sent: 'succeeded', dead: 'failed' }[order.status] ?? 'accepted';
   assert.equal(order.ledger_status, expected, nameOf(order));
   const hasEnded = order.status === 'sent' || order.resolution !== null;
-  assert.equal(order.is_kept_for_ever, !hasEnded, nameOf(order));
+  assert.equal(order.never_expires, !hasEnded, nameOf(order));
 }
 
 const changes: Readonly<Record<string, readonly string[]>> = {
@@ -216,27 +216,27 @@ const changes: Readonly<Record<string, readonly string[]>> = {
   sent: [],
 };
 
-/** From its first row to the order's status: each step is legal and begins where the one before it ended. */
-function assertStory(order: ToldOrder, steps: readonly Step[]): void {
-  const told = `${nameOf(order)}: ${steps.map((step) => step.status_to).join(' > ')}`;
+/** Every transition in the audit log is legal and starts from the status of the one before it. */
+function assertStory(order: CheckedOrder, steps: readonly Step[]): void {
+  const story = `${nameOf(order)}: ${steps.map((step) => step.status_to).join(' > ')}`;
   const [first] = steps;
-  assert.deepEqual([first?.status_from, first?.status_to], [null, 'queued'], told);
+  assert.deepEqual([first?.status_from, first?.status_to], [null, 'queued'], story);
   for (const [i, step] of steps.entries()) {
     const before = steps[i - 1];
     if (before === undefined) continue;
-    assert.equal(step.status_from, before.status_to, told);
-    assert.ok(changes[before.status_to]?.includes(step.status_to), told);
+    assert.equal(step.status_from, before.status_to, story);
+    assert.ok(changes[before.status_to]?.includes(step.status_to), story);
     const costs = step.retry_count - before.retry_count;
-    assert.ok(costs === 0 || (costs === 1 && step.status_to === 'failed'), told);
-    // Whoever has claimed it ends it, unless the reaper does.
+    assert.ok(costs === 0 || (costs === 1 && step.status_to === 'failed'), story);
+    // The worker that claimed the order settles it, unless the reaper does.
     if (before.status_to === 'sending' && step.actor !== 'reaper')
-      assert.deepEqual([step.lease_epoch, step.actor], [before.lease_epoch, before.actor], told);
+      assert.deepEqual([step.lease_epoch, step.actor], [before.lease_epoch, before.actor], story);
   }
   assert.deepEqual(
     [steps.at(-1)?.status_to, steps.at(-1)?.retry_count],
     [order.status, order.retry_count],
-    told,
+    story,
   );
   const deaths = steps.filter(({ status_from: from, status_to: to }) => from === 'sending' && to === 'dead');
-  assert.equal(order.told, deaths.length, `a person is told: ${told}`);
+  assert.equal(order.notified, deaths.length, `notified: ${story}`);
 }

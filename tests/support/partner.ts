@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createEffectLedger, type EffectLedger } from './partner/effects.ts';
+import { createEffectLedger, type Effect, type EffectLedger } from './partner/effects.ts';
 import { perform, send } from './partner/perform.ts';
 import { directorOf, type PartnerAct, type PartnerRequest, type Script } from './partner/script.ts';
 
@@ -11,7 +11,7 @@ export type { PartnerAct, PartnerRequest, Script, ScriptRule, ScriptRules } from
 export type PartnerOptions = Readonly<{
   port?: number;
   script?: Script;
-  /** What has happened before: a partner that restarts goes on with its own. */
+  /** Earlier effects: a restarted partner continues with its own ledger. */
   ledger?: EffectLedger;
   /** False: every request is an effect, whatever key it carries. */
   honoursKeys?: boolean;
@@ -19,30 +19,29 @@ export type PartnerOptions = Readonly<{
   keepsRequests?: boolean;
 }>;
 
-/** One of the requests that came; questions about a status are not among them. */
+/** A received request; status queries are not included. */
 export type SeenRequest = PartnerRequest & Readonly<{ act: PartnerAct['act']; atMs: number }>;
 
 /**
- * Somebody outside who takes orders over HTTP: a real server with a book of what really happened, which behaves as
- * badly as its script says. Where it honours keys, the effect of a key happens once, however often it is asked for,
- * and the same key with another body is refused with 422.
+ * An external receiver of orders: a real HTTP server with a ledger of effects, which fails as its script says. If it
+ * honours keys, a key takes effect once, and the same key with another body is rejected with 422.
  */
 export type Partner = Readonly<{
   port: number;
   /** Where orders go. */
   url: string;
-  /** Where to ask about one; `{key}` stands for its key. 200 with `status: done`, 404 with `status: absent`. */
+  /** The status of an order by its `{key}`: 200 with `status: done`, 404 with `status: absent`. */
   statusUrl: string;
   ledger: EffectLedger;
   requests: readonly SeenRequest[];
-  /** Of all requests, also where they are not kept. */
+  /** Also counts requests that are not kept. */
   requestCount(): number;
-  /** How many questions about a status came. */
+  /** Number of status queries. */
   questionCount(): number;
   setScript(script: Script): void;
-  /** Answers what is held. */
+  /** Answers the requests that wait. */
   release(): void;
-  /** At once, with every connection. */
+  /** Closes all connections immediately. */
   stop(): Promise<void>;
 }>;
 
@@ -72,20 +71,13 @@ export async function startPartner(options: PartnerOptions = {}): Promise<Partne
     });
   };
 
-  const answerQuestion = (key: string, response: ServerResponse): void => {
-    counts.questions++;
-    if (director.status === 'hang') return;
-    if (director.status === 'error') return send(response, 500, '{"error":"no status today"}');
-    const effect = ledger.get(key);
-    if (effect === undefined) return send(response, 404, '{"status":"absent"}');
-    const known = JSON.parse(effect.answer) as Readonly<Record<string, unknown>>;
-    send(response, 200, JSON.stringify({ ...known, status: 'done', idempotency_key: key }));
-  };
-
   const server = createServer((message, response) => {
     const [, place, rest = ''] = (message.url ?? '').split(/[/?]/);
-    if (message.method === 'GET' && place === 'status')
-      return answerQuestion(decodeURIComponent(rest), response);
+    if (message.method === 'GET' && place === 'status') {
+      counts.questions++;
+      const asked = decodeURIComponent(rest);
+      return answerStatus(director.status, { key: asked, effect: ledger.get(asked) }, response);
+    }
     if (place !== 'orders') return send(response, 404, '{"error":"no such place"}');
     const key = String(message.headers['idempotency-key'] ?? '');
     if (key === '') return send(response, 400, '{"error":"an Idempotency-Key is missing"}');
@@ -118,6 +110,18 @@ export async function startPartner(options: PartnerOptions = {}): Promise<Partne
       await closed;
     },
   };
+}
+
+function answerStatus(
+  mood: ReturnType<typeof directorOf>['status'],
+  { key, effect }: Readonly<{ key: string; effect: Effect | undefined }>,
+  response: ServerResponse,
+): void {
+  if (mood === 'hang') return;
+  if (mood === 'error') return send(response, 500, '{"error":"no status today"}');
+  if (effect === undefined) return send(response, 404, '{"status":"absent"}');
+  const known = JSON.parse(effect.answer) as Readonly<Record<string, unknown>>;
+  send(response, 200, JSON.stringify({ ...known, status: 'done', idempotency_key: key }));
 }
 
 function readBody(message: IncomingMessage, then: (body: string) => void): void {

@@ -1,24 +1,21 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { defaultSettings, type QueueSettings } from '../../src/jobs/domain/queue-settings.ts';
-import { createPostgresJobStore } from '../../src/jobs/infra/postgres-job-store.ts';
-import type { JobStore } from '../../src/jobs/usecase/ports.ts';
+import type { EnqueuedJob } from '../../src/jobs/enqueue/enqueue-job.ts';
+import { readPayload } from '../../src/jobs/read-payload.ts';
 import {
-  createQueueWorker,
+  QueueWorker,
   type Handler,
+  type QueueWorkerDeps,
   type QueueWorkerOptions,
-} from '../../src/jobs/usecase/work-queue.ts';
+} from '../../src/jobs/run/worker.ts';
 import { sleep, systemClock } from '../../src/kernel/clock.ts';
-import { createSoloGate, type SoloGate } from '../../src/kernel/solo-gate.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
+import type { Sql } from '../../src/platform/postgres/sql.ts';
+import { createSoloGate, type SoloGate } from '../../src/platform/work/solo-gate.ts';
 import type { TestDatabase } from './database.ts';
+import { createTestJobStore, fixedQueues } from './job-store.ts';
 import { createTestWorker } from './worker.ts';
 
-const settings: QueueSettings = {
-  ...defaultSettings,
-  backoff: { initialMs: 5, maxMs: 20, jitter: 0 },
-  maxDeferrals: 3,
-};
 let queues = 0;
 
 export type WorkerScene = Partial<QueueWorkerOptions> &
@@ -27,8 +24,10 @@ export type WorkerScene = Partial<QueueWorkerOptions> &
     solo?: SoloGate;
     /** Added to the worker's monotonic clock. */
     skewMs?: () => number;
-    /** Puts something between the worker and its store. */
-    wrap?: (store: JobStore) => JobStore;
+    wrapClaim?: (claim: Claim) => Claim;
+    wrapReadPayload?: (read: ReadPayload) => ReadPayload;
+    /** Runs before each statement of the worker. */
+    beforeQuery?: (text: string) => Promise<void> | void;
     mayFail?: boolean;
     isLimited?: boolean;
     maxRetries?: number;
@@ -36,7 +35,25 @@ export type WorkerScene = Partial<QueueWorkerOptions> &
     database?: Database;
   }>;
 
-/** A queue of its own with a worker on it. */
+type Claim = NonNullable<QueueWorkerDeps['claim']>;
+type ReadPayload = NonNullable<QueueWorkerDeps['readPayload']>;
+
+/** Statements of a worker, by a part of their text. */
+export const isSettle = (text: string): boolean => text.includes('settled AS');
+export const isRenewal = (text: string): boolean => text.includes('renewed AS');
+
+function intercepted(db: Database, beforeQuery: WorkerScene['beforeQuery']): Database {
+  if (beforeQuery === undefined) return db;
+  return {
+    ...db,
+    async query<Row>(statement: Sql) {
+      await beforeQuery(statement.text);
+      return db.query<Row>(statement);
+    },
+  };
+}
+
+/** A worker on a queue of its own. */
 export async function startQueueWorker(
   { db: plain }: TestDatabase,
   t: TestContext,
@@ -45,34 +62,34 @@ export async function startQueueWorker(
     keepCompleted = true,
     solo,
     skewMs = () => 0,
-    wrap,
+    wrapClaim = (claim) => claim,
+    wrapReadPayload = (read) => read,
+    beforeQuery,
     mayFail = false,
     isLimited = false,
     maxRetries = 3,
-    database: db = plain,
+    database = plain,
     ...more
   }: WorkerScene = {},
 ) {
   queues += 1;
   const queue = more.queue ?? `queue-${queues}`;
+  const db = intercepted(database, beforeQuery);
   const worker = createTestWorker(db, `worker-${queues}`);
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skewMs() };
-  const store = createPostgresJobStore(
-    db,
-    { ...worker, clock },
+  const settings = { backoff: { initialMs: 5, maxMs: 20, jitter: 0 }, maxDeferrals: 3, keepCompleted };
+  const store = createTestJobStore(db, {
+    worker: { ...worker, clock },
+    queues: { ...fixedQueues(settings), isLimited: () => isLimited },
+  });
+  const runner = new QueueWorker(
     {
-      book: { settingsOf: () => ({ ...settings, keepCompleted }), isLimited: () => false },
-      onSettleRetry: () => {},
-    },
-  );
-  const runner = createQueueWorker(
-    {
-      store: wrap?.(store) ?? store,
-      clock,
+      ...store.work,
+      claim: wrapClaim((options) => store.claim(options)),
+      readPayload: wrapReadPayload((job) => readPayload(db, job)),
       solo: solo ?? createSoloGate(),
-      isLimited: () => isLimited,
       waitForWork: (_queue, ms, signal) => sleep(Math.min(ms, 20), signal),
-      onEnd: () => {},
+      onSettled: () => {},
       onError: (what, error) => assert.ok(mayFail, `${what}: ${String(error)}`),
     },
     {
@@ -88,15 +105,7 @@ export async function startQueueWorker(
   );
   await runner.start();
   t.after(() => runner.stop(AbortSignal.timeout(100)));
-  const enqueue = (payload: unknown = {}) =>
-    store.enqueue({
-      queue,
-      payload: JSON.stringify(payload),
-      dedupeKey: null,
-      priority: 0,
-      runAt: null,
-      maxRetries,
-      trace: null,
-    });
+  const enqueue = (payload: unknown = {}): Promise<EnqueuedJob> =>
+    store.enqueue(queue, { payload: JSON.stringify(payload), maxRetries });
   return { queue, store, worker, runner, enqueue };
 }

@@ -36,7 +36,7 @@ export type Participant = Readonly<{
   stop(): Promise<void>;
 }>;
 
-export async function startParticipant(): Promise<Participant> {
+export async function startParticipant(onPort = 0): Promise<Participant> {
   const calls: SeenCall[] = [];
   const effects = new Map<string, SeenCall>();
   let script: ParticipantScript = () => undefined;
@@ -56,7 +56,7 @@ export async function startParticipant(): Promise<Participant> {
       return answer(call, response);
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(onPort, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const namesOf = (seen: Iterable<SeenCall>, id: string): readonly string[] =>

@@ -34,10 +34,11 @@ export type PresentedSaga = Readonly<{
   payload: unknown;
   error_message: string | null;
   compensation: string;
-  needs_person: boolean;
+  needs_attention: boolean;
   deadline_at: string | null;
   definition_hash: string | null;
   stuck?: Readonly<{ step: string; action: string; reason: string }>;
+  waiting_for?: Readonly<{ service: string; since: string }>;
 }>;
 
 export type PresentedStep = Readonly<{
@@ -131,7 +132,7 @@ export async function startSagaSystem(
     told,
     until,
     becomes: (sagaId, status) => until(sagaId, (saga) => saga.status === status),
-    waitsForPerson: (sagaId) => until(sagaId, (saga) => saga.needs_person),
+    waitsForPerson: (sagaId) => until(sagaId, (saga) => saga.needs_attention),
     async age(sagaId) {
       await db.query(sql`
         UPDATE saga.saga_step_logs SET started_at = started_at - interval '1 hour' WHERE saga_id = ${sagaId}`);

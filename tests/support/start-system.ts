@@ -1,5 +1,5 @@
 import { startSystem, type SystemOptions } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import type { Broker } from '../../src/platform/broker/port.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { createApiClient, type ApiClient } from './api-client.ts';

@@ -85,6 +85,38 @@ export async function storeMessage(db: Database, message: StoredMessage = {}): P
 }
 
 /** Moves every RESOLVED and DEAD message to the archive, whatever its age. */
+/** An answer of retry-all. */
+export type RetryAllView = Readonly<{
+  retried: number;
+  message: string;
+  failed: number;
+  skipped: number;
+  excluded: number;
+  remaining: number;
+  exclusions: readonly Readonly<{ reason: string; topic: string; count: number }>[];
+}>;
+
+/** The part of it that tells what was left. */
+export const nothingLeft = { failed: 0, skipped: 0, excluded: 0, remaining: 0, exclusions: [] } as const;
+
+export type StoredRecord = Readonly<{ key: string | null; value: string | Buffer }>;
+
+/** Inserts messages as ingest would, in this order and with their raw bytes, a millisecond apart. */
+export async function storeRecords(
+  db: Database,
+  topic: string,
+  records: readonly StoredRecord[],
+): Promise<void> {
+  const keys = records.map(({ key }) => (key === null ? null : Buffer.from(key)));
+  const values = records.map(({ value }) => Buffer.from(value));
+  await db.query(sql`
+    INSERT INTO dlq.dlq_messages
+      (original_topic, error_message, source_topic, message_key, raw_value, created_at)
+    SELECT ${topic}, 'processing failed', ${`${topic}.dlq`}, key, value,
+           clock_timestamp() - interval '1 hour' + place * interval '1 millisecond'
+    FROM unnest(${keys}::bytea[], ${values}::bytea[]) WITH ORDINALITY AS new (key, value, place)`);
+}
+
 export async function archiveEverything(db: Database): Promise<void> {
   await db.call(sql`CALL dlq.archive_old_dlq_messages(-1)`);
 }

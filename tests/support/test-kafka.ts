@@ -78,7 +78,7 @@ async function readTopic(broker: Broker, topic: string): Promise<readonly Broker
   const { partitions } = await broker.partitions((name) => name === topic);
   const records: BrokerRecord[] = [];
   for (const partition of partitions) {
-    for (let offset = partition.start; offset < partition.end;) {
+    for (let offset = partition.start; offset < partition.stableEnd;) {
       const limits = { maxWaitMs: 100, maxBytes: 8 << 20, maxBytesPerPartition: 8 << 20 };
       const [result] = await broker.fetch([{ ...partition, offset }], limits);
       assert.ok(result !== undefined && 'records' in result, inspect(result));

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
-import type { Worker } from '../../src/platform/postgres/work.ts';
+import type { Worker } from '../../src/platform/work/work.ts';
 
 /** A worker of its own name that counts its stale writes. */
 export function createTestWorker(

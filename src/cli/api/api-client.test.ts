@@ -18,7 +18,7 @@ async function clientOf(answer: RequestListener, { folder = '', actor = 'me' } =
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const url = new URL(`http://127.0.0.1:${port}${folder}`);
-  return createApiClient({ url, root: ['api', 'v1', 'dlq'], actor });
+  return createApiClient({ url, actor });
 }
 
 const json = { 'content-type': 'application/json; charset=utf-8' };
@@ -33,13 +33,13 @@ async function errorOf(answer: RequestListener, call: ApiCall): Promise<ApiError
   return error;
 }
 
-test('the text of an answer is what came', async () => {
+test('the text of an answer is unchanged', async () => {
   const text = '{"n": 12345678901234567890.10}';
   const client = await clientOf((_request, response) => response.writeHead(200, json).end(text));
   assert.equal((await client.call({ path: [] })).text, text);
 });
 
-test('names are encoded, values left out are not sent, and the URL may have a folder', async () => {
+test('path segments are encoded, undefined values are not sent, and the URL may have a path', async () => {
   let path = '';
   const client = await clientOf(
     (request, response) => {
@@ -48,14 +48,17 @@ test('names are encoded, values left out are not sent, and the URL may have a fo
     },
     { folder: '/redrive/' },
   );
-  await client.call({ path: ['a/b?c', 'retry-all'], query: { topic: '注 文', status: undefined } });
+  await client.call({
+    path: ['api', 'v1', 'dlq', 'a/b?c', 'retry-all'],
+    query: { topic: '注 文', status: undefined },
+  });
   assert.equal(
     path,
     `/redrive/api/v1/dlq/a%2Fb%3Fc/retry-all?topic=${encodeURIComponent('注').concat('+')}${encodeURIComponent('文')}`,
   );
 });
 
-test('the actor arrives as UTF-8, with a body and without', async () => {
+test('the actor is sent as UTF-8, with and without a body', async () => {
   const actors: string[] = [];
   const client = await clientOf(
     (request, response) => {
@@ -69,7 +72,7 @@ test('the actor arrives as UTF-8, with a body and without', async () => {
   assert.deepEqual(actors, ['太郎@host', '太郎@host']);
 });
 
-test('a body that is text goes out as it is, beside headers of its own', async () => {
+test('a string body is sent unchanged, with extra headers', async () => {
   let asked = '';
   const client = await clientOf((request, response) => {
     request.setEncoding('utf8').on('data', (chunk: string) => (asked += chunk));
@@ -82,7 +85,7 @@ test('a body that is text goes out as it is, beside headers of its own', async (
   assert.deepEqual([asked, answer.status, answer.value], [body, 201, { key: 'k' }]);
 });
 
-test('a refusal carries the code, the message, the details and the request id', async () => {
+test('an error carries the code, the message, the details and the request id', async () => {
   const details = [{ field: 'page', reason: 'minimum', message: 'must be >= 1' }];
   const error = await errorOf(
     (_request, response) =>
@@ -97,7 +100,7 @@ test('a refusal carries the code, the message, the details and the request id', 
   );
 });
 
-test('a refusal in doubt says so', async () => {
+test('an error with an in_doubt detail is in doubt', async () => {
   const details = [{ field: 'broker', reason: 'in_doubt', message: 'm' }];
   const error = await errorOf(
     (_request, response) =>
@@ -107,19 +110,19 @@ test('a refusal in doubt says so', async () => {
   assert.equal(error.isInDoubt, true);
 });
 
-test('an answer of somebody else is not taken for one of ours', async () => {
+test('an answer of another server is an error', async () => {
   const page = await errorOf(
     (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('hi'),
     { path: [] },
   );
-  assert.match(page.message, /not Redrive's API: check --url or REDRIVE_URL/);
+  assert.match(page.message, /is not a Redrive server .*: check --url or REDRIVE_URL/);
   const gateway = await errorOf((_request, response) => response.writeHead(502).end('bad gateway'), {
     path: [],
   });
-  assert.match(gateway.message, /HTTP 502, and not from Redrive/);
+  assert.match(gateway.message, /HTTP 502, and the answer is not from Redrive/);
 });
 
-test('an action without an answer is in doubt, and a question is not', async () => {
+test('an action without an answer is in doubt, a read is not', async () => {
   const hangUp: RequestListener = (request) => request.socket.destroy();
   const action = await errorOf(hangUp, { method: 'POST', path: [] });
   assert.match(action.message, /may or may not have been done/);
@@ -128,7 +131,7 @@ test('an action without an answer is in doubt, and a question is not', async () 
   assert.equal(question.isInDoubt, false);
 });
 
-test('an answer that breaks off is in doubt as well', async () => {
+test('an action whose answer breaks off is in doubt', async () => {
   const error = await errorOf(
     (_request, response) => {
       response.writeHead(200, { ...json, 'content-length': 100 });
@@ -139,7 +142,7 @@ test('an answer that breaks off is in doubt as well', async () => {
   assert.equal(error.isInDoubt, true);
 });
 
-test('nobody waits for ever', async () => {
+test('a call times out', async () => {
   const error = await errorOf(() => {}, { path: [], timeoutMs: 20 });
-  assert.match(error.message, /did not answer \(no answer within 0.02 s\)/);
+  assert.match(error.message, /did not answer \(timed out after 0.02 s\)/);
 });

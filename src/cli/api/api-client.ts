@@ -1,42 +1,40 @@
 import { messageOf } from '../../kernel/errors.ts';
 import { parseExactJson } from '../output/exact-json.ts';
-import { ApiError, type ApiErrorFacts } from './api-error.ts';
+import { ApiError } from './api-error.ts';
 import { sendRequest, type HttpAnswer } from './send-request.ts';
 
 export type ApiCall = Readonly<{
   method?: 'GET' | 'POST' | 'DELETE';
-  /** Below the client's root, each as it is called: they are encoded here. */
+  /** Unencoded segments. */
   path: readonly string[];
   query?: Readonly<Record<string, string | undefined>>;
   headers?: Readonly<Record<string, string>>;
-  /** A text is JSON already and goes out as it is. */
+  /** A string is JSON and sent unchanged. */
   body?: Readonly<Record<string, unknown>> | string;
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }>;
 
-/** The answer as it came, for programs, and as values, for people. */
+/** The answer's text, unchanged, and its value. */
 export type ApiAnswer<T> = Readonly<{ status: number; text: string; value: T }>;
 
 export type ApiClient = Readonly<{
-  /** Throws an ApiError for every answer that is not a good one. */
+  /** Throws an ApiError unless the status is 2xx. */
   call<T>(call: ApiCall): Promise<ApiAnswer<T>>;
 }>;
 
 const defaultTimeoutMs = 30_000;
 
-export function createApiClient(
-  options: Readonly<{ url: URL; root: readonly string[]; actor: string }>,
-): ApiClient {
-  const { root, actor } = options;
-  // Header bytes are Latin-1 to Node; as such it sends the bytes of the name's UTF-8.
-  const headers = { accept: 'application/json', 'x-actor': Buffer.from(actor).toString('latin1') };
+export function createApiClient(options: Readonly<{ url: URL; actor: string }>): ApiClient {
+  // Node writes headers as Latin-1; this sends the bytes of the name in UTF-8.
+  const actor = Buffer.from(options.actor).toString('latin1');
+  const headers = { accept: 'application/json', 'x-actor': actor };
 
   return {
     async call<T>(call: ApiCall): Promise<ApiAnswer<T>> {
       const { method = 'GET', path, query = {}, body, timeoutMs = defaultTimeoutMs } = call;
       const url = new URL(options.url);
       const folder = url.pathname.replace(/\/+$/, '');
-      url.pathname = `${folder}/${[...root, ...path].map(encodeURIComponent).join('/')}`;
+      url.pathname = `${folder}/${path.map(encodeURIComponent).join('/')}`;
       for (const [name, value] of Object.entries(query))
         if (value !== undefined) url.searchParams.set(name, value);
       const answer = await sendRequest({
@@ -50,10 +48,8 @@ export function createApiClient(
       if (answer.status < 200 || answer.status > 299) throw refusal(answer, value);
       if (value === undefined)
         throw new ApiError(
-          `${url.origin} answered with something that is not Redrive's API: check --url or REDRIVE_URL`,
-          {
-            status: answer.status,
-          },
+          `${url.origin} is not a Redrive server (no JSON in the answer): check --url or REDRIVE_URL`,
+          { status: answer.status },
         );
       return { status: answer.status, text: answer.text, value: value as T };
     },
@@ -65,31 +61,36 @@ function readJson({ contentType, text }: HttpAnswer): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
-    throw new ApiError(`the answer is no JSON: ${messageOf(error)}`);
+    throw new ApiError(`the answer is not valid JSON: ${messageOf(error)}`);
   }
 }
 
-type ErrorAnswer = Readonly<{
-  error?: Readonly<{
-    code?: string;
-    message?: string;
-    request_id?: string;
-    details?: ApiErrorFacts['details'];
-  }>;
-}>;
-
+/** The answer may come from any server, so every part may be missing or of any type. */
 function refusal({ status, requestId }: HttpAnswer, value: unknown): ApiError {
-  const { error } = (value ?? {}) as ErrorAnswer;
-  if (error?.message === undefined)
-    return new ApiError(`the answer is HTTP ${status}, and not from Redrive: check --url or REDRIVE_URL`, {
+  const { error } = fieldsOf(value);
+  const { code, message, request_id, details } = fieldsOf(error);
+  if (typeof message !== 'string')
+    return new ApiError(`HTTP ${status}, and the answer is not from Redrive: check --url or REDRIVE_URL`, {
       status,
       requestId,
     });
-  return new ApiError(error.message, {
-    status,
-    code: error.code,
-    requestId: error.request_id ?? requestId,
-    details: error.details ?? [],
-    isInDoubt: error.details?.some(({ reason }) => reason === 'in_doubt') ?? false,
+  const read = (Array.isArray(details) ? details : []).map((detail: unknown) => {
+    const { field, reason, message: text } = fieldsOf(detail);
+    return { field: textOf(field), reason: textOf(reason), message: textOf(text) };
   });
+  return new ApiError(message, {
+    status,
+    code: typeof code === 'string' ? code : undefined,
+    requestId: typeof request_id === 'string' ? request_id : requestId,
+    details: read,
+    isInDoubt: read.some(({ reason }) => reason === 'in_doubt'),
+  });
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -1,10 +1,10 @@
 export type ApiErrorFacts = Readonly<{
-  /** Undefined where no answer came. */
+  /** Undefined if there was no answer. */
   status?: number | undefined;
   code?: string | undefined;
   requestId?: string | undefined;
   details?: readonly Readonly<{ field: string; reason: string; message: string }>[];
-  /** What was asked for may have been done. */
+  /** The action may have been done. */
   isInDoubt?: boolean;
 }>;
 

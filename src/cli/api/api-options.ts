@@ -4,33 +4,33 @@ import { UsageError } from '../exit-code.ts';
 import type { Terminal } from '../terminal.ts';
 import { createApiClient, type ApiClient } from './api-client.ts';
 
-/** The options of every command that talks to a running server. */
+/** Options of every command that calls a running server. */
 export type ApiArgs = Readonly<{ url?: string; actor?: string; json?: boolean }>;
 
 const defaultUrl = 'http://127.0.0.1:8080';
 
 export function withApiOptions(command: Command): Command {
   return command
-    .option('--url <url>', `the server (also REDRIVE_URL; default ${defaultUrl})`)
-    .option('--actor <name>', 'who acts, for the history (default: you@this-machine)')
-    .option('--json', "print the API's JSON as it comes");
+    .optionsGroup('Server and output:')
+    .option('--url <url>', `the server's URL (env: REDRIVE_URL; default: ${defaultUrl})`)
+    .option('--actor <name>', 'name for the audit log (default: user@host)')
+    .option('--json', "print the API's JSON answer unchanged");
 }
 
-export function apiClientFor(terminal: Terminal, args: ApiArgs, root: readonly string[]): ApiClient {
+export function apiClientFor(terminal: Terminal, args: ApiArgs): ApiClient {
   return createApiClient({
     url: serverUrl(terminal.env, args),
-    root,
     actor: args.actor ?? ownName(terminal.env),
   });
 }
 
 function serverUrl(env: NodeJS.ProcessEnv, args: ApiArgs): URL {
-  // An empty variable counts as not set, as in the configuration.
+  // An empty variable counts as unset, as in the configuration.
   const text = args.url ?? (env['REDRIVE_URL'] || defaultUrl);
   const source = args.url === undefined ? 'REDRIVE_URL' : '--url';
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new UsageError(`${source} is not a URL with http:// or https://, such as ${defaultUrl}`);
+    throw new UsageError(`${source} is not an http:// or https:// URL, such as ${defaultUrl}`);
   url.search = '';
   url.hash = '';
   return url;
@@ -40,7 +40,7 @@ function ownName(env: NodeJS.ProcessEnv): string {
   return `${env['USER'] || env['USERNAME'] || accountName()}@${hostname()}`;
 }
 
-/** In a container the user may have no name at all. */
+/** A container's user may have no name. */
 function accountName(): string {
   try {
     return userInfo().username;

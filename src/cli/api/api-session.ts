@@ -1,23 +1,19 @@
+import type { Terminal } from '../terminal.ts';
+import { createPrinter, type Printer } from '../output/printer.ts';
 import type { ApiAnswer, ApiCall } from './api-client.ts';
 import { apiClientFor, type ApiArgs } from './api-options.ts';
-import { createPrinter, type Printer } from '../output/printer.ts';
-import type { Terminal } from '../terminal.ts';
 
-/** What a command on the things of one slice works with. */
+/** A command's connection to a running server, and its output. */
 export type ApiSession = Readonly<{
   call<T>(call: ApiCall): Promise<ApiAnswer<T>>;
-  /** The answer as it came with `--json`, else as `write` writes it. */
+  /** Prints the answer unchanged with `--json`, else with `write`. */
   show<T>(answer: ApiAnswer<T>, write: (value: T) => void): void;
   print: Printer;
   now: Date;
 }>;
 
-export function openApiSession(
-  terminal: Terminal,
-  args: ApiArgs,
-  slice: 'outbox' | 'jobs' | 'sagas' | 'workflows',
-): ApiSession {
-  const { call } = apiClientFor(terminal, args, ['api', 'v1', slice]);
+export function openApiSession(terminal: Terminal, args: ApiArgs): ApiSession {
+  const { call } = apiClientFor(terminal, args);
   const print = createPrinter(terminal);
   return {
     call,

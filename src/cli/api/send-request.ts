@@ -22,8 +22,8 @@ export type HttpAnswer = Readonly<{
 const connectTimeoutMs = 5000;
 
 /**
- * One request on a connection of its own. What fails before the connection stands was certainly not done; what
- * fails after it may have been, unless it only reads, and the error says which.
+ * One request on its own connection. If connecting fails, the server has done nothing. A failure after that leaves
+ * an action in doubt (not a GET), and the error says so.
  */
 export async function sendRequest({
   method,
@@ -39,7 +39,7 @@ export async function sendRequest({
     headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
   });
   const giveUpAfter = (ms: number): NodeJS.Timeout =>
-    setTimeout(() => outgoing.destroy(new Error(`no answer within ${ms / 1000} s`)), ms);
+    setTimeout(() => outgoing.destroy(new Error(`timed out after ${ms / 1000} s`)), ms);
   let timer = giveUpAfter(connectTimeoutMs);
   let isConnected = false;
   outgoing.once('socket', (socket) => {
@@ -49,10 +49,10 @@ export async function sendRequest({
       timer = giveUpAfter(timeoutMs);
     });
   });
-  // Also once the answer has begun, when the error comes out of reading it.
+  // Errors after the answer has begun are thrown by reading it.
   outgoing.on('error', () => {});
   try {
-    // As bytes: with a text Node writes headers and body as one, and both in UTF-8, where headers are Latin-1.
+    // As bytes: with a string Node writes headers and body together in UTF-8, but headers are Latin-1.
     outgoing.end(body === undefined ? undefined : Buffer.from(body));
     const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage];
     return {

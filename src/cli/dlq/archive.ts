@@ -11,7 +11,7 @@ import { withDatabase } from '../with-database.ts';
 type ArchiveArgs = ConfigArgs & Readonly<{ retentionDays?: number; purgeDays?: number; json?: boolean }>;
 
 const maxDays = 36_500;
-/** No such schema, procedure or table. */
+/** SQLSTATE: no such schema, function or table. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42883', '42P01']);
 
 export function addArchiveCommand(dlq: Command, terminal: Terminal): void {
@@ -20,17 +20,17 @@ export function addArchiveCommand(dlq: Command, terminal: Terminal): void {
       dlq
         .command('archive')
         .description(
-          'move old RESOLVED and DEAD messages to the archive and purge the archive, in the database',
+          'move old RESOLVED and DEAD messages to the archive, and delete old messages from the archive',
         ),
     )
       .option(
         '--retention-days <number>',
-        'archive what has not changed for so long (default: dlq.archive.retention_days)',
+        'archive messages unchanged for this long (default: dlq.archive.retention_days)',
         wholeNumber(1, maxDays),
       )
       .option(
         '--purge-days <number>',
-        'delete from the archive what has not changed for so long (default: dlq.archive.purge_days)',
+        'delete archived messages unchanged for this long (default: dlq.archive.purge_days)',
         wholeNumber(1, maxDays),
       )
       .option('--json', 'print the counts as JSON'),
@@ -47,27 +47,34 @@ async function archive(terminal: Terminal, args: ArchiveArgs): Promise<void> {
     throw new UsageError(
       `--purge-days (${purgeDays}) must not be less than --retention-days (${retentionDays})`,
     );
-  const { createDlqArchive } = await import('../../compose.ts');
-  const { archived, purged } = await withDatabase(config, async (db) => {
-    const store = createDlqArchive(db);
-    try {
-      return { archived: await store.archive(retentionDays), purged: await store.purge(purgeDays) };
-    } catch (error) {
-      throw missing.has(codeOf(error) ?? '') ? notMigrated(error) : error;
-    }
-  });
+  const { archiveMessages, purgeArchive } = await import('../../compose.ts');
+  const { archived, purged } = await withDatabase(config, (db) =>
+    migrated(async () => ({
+      archived: await archiveMessages(db, retentionDays),
+      purged: await purgeArchive(db, purgeDays),
+    })),
+  );
   const print = createPrinter(terminal);
   if (args.json === true) return print.json(JSON.stringify({ archived, purged }));
   print.line(
-    `${archived} archived (older than ${retentionDays} days), ${purged} purged (older than ${purgeDays} days)`,
+    `archived ${archived} (unchanged for ${retentionDays} days), purged ${purged} (unchanged for ${purgeDays} days)`,
   );
+}
+
+/** Explains a missing schema, table or procedure. */
+export async function migrated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw missing.has(codeOf(error) ?? '') ? notMigrated(error) : error;
+  }
 }
 
 function notMigrated(cause: unknown): AppError {
   return new AppError(
     'SYS_PLATFORM_SCHEMA_OUTDATED',
     'internal',
-    'the database has no archive yet: apply the migrations with `redrive migrate up`',
+    'the database has no archive: run `redrive migrate up`',
     { cause },
   );
 }

@@ -1,30 +1,25 @@
-import type { Command } from 'commander';
-import { withExamples } from '../examples.ts';
-import type { Terminal } from '../terminal.ts';
-import { addActionCommands } from './act.ts';
+import type { SliceCommands } from '../slice/add-slice.ts';
 import { addArchiveCommand } from './archive.ts';
-import { addListCommands } from './list.ts';
-import { addRawCommand } from './raw.ts';
-import { addRetryCommands } from './retry.ts';
-import { addShowCommands } from './show.ts';
-import { addSourceCommands } from './sources.ts';
+import { history, list, show, topics } from './browse.ts';
+import { dead, remove, reopen, route } from './decide.ts';
+import { raw } from './raw.ts';
+import { addRecountCommand } from './recount.ts';
+import { retry, retryAll } from './retry.ts';
+import { accounting, forget, seek, sources } from './sources.ts';
+import { verify } from './verify.ts';
 
-export function addDlqCommand(program: Command, terminal: Terminal): void {
-  const dlq = withExamples(
-    program.command('dlq').description('dead letters: see them, retry them, give up on them'),
+export const dlqCommands: SliceCommands = {
+  name: 'dlq',
+  description: 'dead letters from Kafka: list, retry, reopen, delete',
+  examples: [
     'redrive dlq topics',
     'redrive dlq list orders.v1 --status DEAD',
     'redrive dlq retry-all orders.v1 --url http://redrive.example.com:8080',
-  );
-  dlq.commandsGroup('Look:');
-  addListCommands(dlq, terminal);
-  addShowCommands(dlq, terminal);
-  addRawCommand(dlq, terminal);
-  dlq.commandsGroup('Act:');
-  addRetryCommands(dlq, terminal);
-  addActionCommands(dlq, terminal);
-  dlq.commandsGroup('Dead-letter topics being read:');
-  addSourceCommands(dlq, terminal);
-  dlq.commandsGroup('In the database, without a server:');
-  addArchiveCommand(dlq, terminal);
-}
+  ],
+  groups: {
+    Read: [topics, list, show, history, raw],
+    Change: [retry, retryAll, dead, reopen, route, remove],
+    'Dead-letter topics': [sources, accounting, seek, verify, forget],
+    'Database, without a server': [addArchiveCommand, addRecountCommand],
+  },
+};

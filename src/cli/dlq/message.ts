@@ -1,6 +1,6 @@
-import type { Tone } from '../output/printer.ts';
+import type { Column, Tone } from '../output/render-table.ts';
 
-/** What the commands read of a message; the API's answer has more. */
+/** The fields of a message that the commands read. */
 export type Message = Readonly<{
   id: string;
   original_topic: string;
@@ -41,6 +41,13 @@ const tones: Readonly<Record<string, Tone>> = {
   DEAD: 'bad',
 };
 
-export function toneOf(status: string): Tone {
+export function toneOf({ status }: Pick<Message, 'status'>): Tone {
   return tones[status] ?? 'strong';
+}
+
+export const statusColumn: Column<Message> = { title: 'STATUS', text: ({ status }) => status, tone: toneOf };
+
+/** `orders.v1 (unroutable)` */
+export function topicText({ original_topic, unroutable }: Message): string {
+  return unroutable ? `${original_topic} (unroutable)` : original_topic;
 }

@@ -1,10 +1,9 @@
-import { Option, type Command } from 'commander';
-import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
-import { withExamples } from '../examples.ts';
+import { escapeLines, escapeText, isHarmless } from '../../kernel/escape-text.ts';
+import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
-import { escapeLines, escapeText, isHarmless } from '../output/escape-text.ts';
+import { sliceCommand } from '../slice/api-command.ts';
+import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
-import { callAndShow, openDlqSession, type DlqSession } from './dlq-session.ts';
 
 type Header = Readonly<{
   key: string | null;
@@ -22,50 +21,49 @@ type Raw = Readonly<{
   headers: readonly Header[];
 }>;
 
-type RawArgs = ApiArgs & Readonly<{ key?: boolean; value?: boolean }>;
-
-/** One value can be a hundred megabytes. */
+/** A value can have 100 MB. */
 const timeoutMs = 300_000;
 
-export function addRawCommand(dlq: Command, terminal: Terminal): void {
-  withExamples(
-    withApiOptions(
-      dlq.command('raw').description("a message's record as it was read: key, value and headers"),
-    )
-      .argument('<id>', "the message's id")
-      .addOption(new Option('--key', 'only the bytes of the key').conflicts(['value', 'json']))
-      .addOption(new Option('--value', 'only the bytes of the value').conflicts(['key', 'json'])),
-    'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31',
-    'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --value > value.bin',
-  ).action(async (id: string, args: RawArgs) => {
-    const call = { path: ['messages', id, 'raw'], timeoutMs };
-    if (args.key !== true && args.value !== true) {
-      await callAndShow<Raw>({ terminal, args }, call, (raw, session) => showRaw(session, raw));
-      return;
-    }
-    const session = openDlqSession(terminal, args);
-    const { value: raw } = await session.call<Raw>(call);
-    const part = args.key === true ? 'key' : 'value';
-    writeBytes(terminal, session, { part, base64: part === 'key' ? raw.key_base64 : raw.value_base64 });
-  });
-}
+export const raw = sliceCommand(
+  {
+    name: 'raw',
+    description: "print a message's record: key, value and headers",
+    inputs: [
+      { flags: '<id>', text: 'message id' },
+      { flags: '--key', text: 'write only the bytes of the key', conflicts: ['value', 'json'] },
+      { flags: '--value', text: 'write only the bytes of the value', conflicts: ['key', 'json'] },
+    ],
+    examples: [
+      'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31',
+      'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --value > value.bin',
+    ],
+  },
+  async (session, values, terminal) => {
+    const call = { ...requestOf('GET /api/v1/dlq/messages/{id}/raw', [], values), timeoutMs };
+    const answer = await session.call<Raw>(call);
+    const { key_base64: key, value_base64: value } = answer.value;
+    if (values['key'] === true) writeBytes(terminal, session, { part: 'key', base64: key });
+    else if (values['value'] === true) writeBytes(terminal, session, { part: 'value', base64: value });
+    else session.show(answer, (record) => showRaw(session, record));
+  },
+);
 
 function writeBytes(
   terminal: Terminal,
-  { print }: DlqSession,
+  { print }: ApiSession,
   { part, base64 }: Readonly<{ part: 'key' | 'value'; base64: string | null }>,
 ): void {
   if (base64 === null) {
-    print.note(`redrive: the record has no ${part} (it is null, not empty)`);
+    print.note(`redrive: the record has no ${part} (null, not empty)`);
     throw new SilentFailure();
   }
   const bytes = Buffer.from(base64, 'base64');
   if (terminal.stdout.isTTY === true && !isHarmless(bytes))
-    throw new UsageError(`the ${part} could disturb the terminal: write it to a file with --${part} > file`);
+    throw new UsageError(`the ${part} has control characters: write it to a file with --${part} > file`);
   terminal.stdout.write(bytes);
 }
 
-function showRaw({ print }: DlqSession, raw: Raw): void {
+function showRaw({ print }: ApiSession, raw: Raw): void {
   showPart('key', raw.key_base64, raw.key_text);
   showPart('value', raw.value_base64, raw.value_text);
   print.line(print.paint('faint', `headers (${raw.headers.length})`));
@@ -73,7 +71,7 @@ function showRaw({ print }: DlqSession, raw: Raw): void {
 
   function showPart(name: string, base64: string | null, text: string | undefined): void {
     const size = base64 === null ? 'null' : `${Buffer.byteLength(base64, 'base64')} bytes`;
-    const form = base64 !== null && text === undefined ? ', no text, so base64' : '';
+    const form = base64 !== null && text === undefined ? ', not text, shown as base64' : '';
     print.line(print.paint('faint', `${name} (${size}${form})`));
     const lines = text === undefined ? (base64 === null ? [] : [base64]) : escapeLines(text);
     for (const line of lines) print.line(`  ${line}`);

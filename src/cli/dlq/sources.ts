@@ -1,13 +1,12 @@
-import { Option, type Command } from 'commander';
-import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
-import { withExamples } from '../examples.ts';
+import { escapeText } from '../../kernel/escape-text.ts';
+import type { ApiSession } from '../api/api-session.ts';
 import { UsageError } from '../exit-code.ts';
+import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
 import { formatAge } from '../output/format-age.ts';
 import type { Column } from '../output/render-table.ts';
-import { escapeText } from '../output/escape-text.ts';
-import type { Terminal } from '../terminal.ts';
+import { apiCommand, rowsAs } from '../slice/api-command.ts';
+import type { Input, Values } from '../slice/define-command.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { callAndShow } from './dlq-session.ts';
 
 type Source = Readonly<{
   topic: string;
@@ -20,6 +19,8 @@ type Source = Readonly<{
   last_error: string | null;
   stored_at: string | null;
   gaps: number;
+  stable_end: number | null;
+  held_back_since: string | null;
 }>;
 
 type Account = Readonly<{
@@ -36,109 +37,60 @@ type Account = Readonly<{
   reread: number;
   balanced: boolean;
   lag: number | null;
+  control: number;
+  aborted: number;
+  gaps: number;
 }>;
 
-type SeekArgs = ApiArgs & Readonly<{ offset?: number; timestamp?: string; earliest?: true; reason: string }>;
+const place: readonly Input[] = [
+  { flags: '<topic>', text: 'dead-letter topic' },
+  { flags: '<partition>', text: 'partition number', parse: wholeNumber(0, 2_147_483_647) },
+];
+const reason: Input = { flags: '--reason <text>', text: 'reason, for the audit log', isRequired: true };
 
-export function addSourceCommands(dlq: Command, terminal: Terminal): void {
-  withExamples(
-    withApiOptions(dlq.command('sources').description('the dead-letter partitions being read, and how far')),
-    'redrive dlq sources',
-  ).action((args: ApiArgs) =>
-    callAndShow<{ sources: readonly Source[] }>(
-      { terminal, args },
-      { path: ['sources'] },
-      ({ sources }, { print, now }) =>
-        sources.length === 0
-          ? print.note(
-              'no partition is read: `redrive doctor` shows the topics that match kafka.dlq_topic_pattern',
-            )
-          : print.table(sourceColumns(now), sources),
-    ),
-  );
-
-  withExamples(
-    withApiOptions(
-      dlq
-        .command('accounting')
-        .description('the proof that no record is missing; fails where an offset is unexplained'),
-    ),
-    'redrive dlq accounting',
-  ).action((args: ApiArgs) =>
-    callAndShow<{ balanced: boolean; partitions: readonly Account[] }>(
-      { terminal, args },
-      { path: ['accounting'] },
-      ({ partitions }, { print }) => {
-        if (partitions.length === 0) return print.note('no partition has been read yet');
-        const isBalanced: Column<Account> = {
-          title: 'BALANCED',
-          text: (account) => (account.balanced ? 'yes' : 'NO'),
-          paint: (cell, account) => print.paint(account.balanced ? 'good' : 'bad', cell),
-        };
-        print.table([...accountColumns, isBalanced], partitions);
-      },
-      ({ balanced }) => balanced,
-    ),
-  );
-
-  withExamples(
-    withApiOptions(
-      dlq.command('seek').description('read a partition again; what was stored before is not stored twice'),
-    )
-      .argument('<topic>', 'the dead-letter topic')
-      .argument('<partition>', "the partition's number", wholeNumber(0, 2_147_483_647))
-      .addOption(
-        new Option('--offset <number>', 'from this offset')
-          .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER))
-          .conflicts(['timestamp', 'earliest']),
-      )
-      .addOption(
-        new Option('--timestamp <time>', 'from the first record at or after it, in ISO 8601').conflicts([
-          'offset',
-          'earliest',
-        ]),
-      )
-      .addOption(new Option('--earliest', 'from the first record that the broker still has'))
-      .requiredOption('--reason <text>', 'why, for the record'),
-    "redrive dlq seek orders.dlq.v1 0 --offset 1042 --reason 'restored from a backup'",
-    "redrive dlq seek orders.dlq.v1 0 --timestamp 2026-02-20T10:30:00Z --reason 'restored from a backup'",
-  ).action((topic: string, partition: number, args: SeekArgs) => {
-    const { offset, timestamp, earliest, reason } = args;
-    if (offset === undefined && timestamp === undefined && earliest === undefined)
-      throw new UsageError('from where: give --offset, --timestamp or --earliest');
-    return callAndShow<{ message: string }>(
-      { terminal, args },
+export const sources = apiCommand({
+  name: 'sources',
+  description: 'list the dead-letter partitions that are read, with position and lag',
+  route: 'GET /api/v1/dlq/sources',
+  examples: ['redrive dlq sources'],
+  print: rowsAs<Source>(
+    'sources',
+    [
+      textColumn('TOPIC', ({ topic }) => topic, 20),
+      numberColumn('PARTITION', ({ partition }) => partition),
+      textColumn('STATE', ({ state }) => state),
+      numberColumn('POSITION', ({ position }) => position),
+      numberColumn('END', ({ end }) => end),
+      numberColumn('LAG', ({ lag }) => lag),
       {
-        method: 'POST',
-        path: ['sources', topic, String(partition), 'seek'],
-        body: { offset, timestamp, earliest, reason },
+        title: 'OPEN TRANSACTION',
+        text: ({ held_back_since, stable_end }, now) =>
+          held_back_since === null ? '-' : `at ${stable_end}, ${formatAge(held_back_since, now)}`,
       },
-      ({ message }, { print }) => print.line(escapeText(message)),
-    );
-  });
-}
+      numberColumn('LOST', ({ gaps }) => gaps),
+      ageColumn('STORED', ({ stored_at }) => stored_at),
+      textColumn('OWNER', ({ owner }) => owner, 10),
+      lastColumn('LAST ERROR', ({ last_error }) => last_error),
+    ],
+    'no partitions: `redrive doctor` shows the topics that match kafka.dlq_topic_pattern',
+  ),
+});
 
-function numberColumn<Row>(title: string, value: (row: Row) => number | null): Column<Row> {
-  return { title, text: (row) => String(value(row) ?? '-'), align: 'right' };
-}
+export const accounting = apiCommand<Readonly<{ balanced: boolean; partitions: readonly Account[] }>>({
+  name: 'accounting',
+  description: 'account for every offset read; fails if an offset is unexplained',
+  route: 'GET /api/v1/dlq/accounting',
+  examples: ['redrive dlq accounting'],
+  print: printAccounts,
+  isFailure: ({ balanced }) => !balanced,
+});
 
-function sourceColumns(now: Date): readonly Column<Source>[] {
-  return [
-    { title: 'TOPIC', text: ({ topic }) => topic, minWidth: 20 },
-    numberColumn('PARTITION', ({ partition }) => partition),
-    { title: 'STATE', text: ({ state }) => state },
-    numberColumn('POSITION', ({ position }) => position),
-    numberColumn('END', ({ end }) => end),
-    numberColumn('LAG', ({ lag }) => lag),
-    numberColumn('GAPS', ({ gaps }) => gaps),
-    { title: 'STORED', text: ({ stored_at }) => formatAge(stored_at, now) },
-    { title: 'OWNER', text: ({ owner }) => owner ?? '-', minWidth: 10 },
-    { title: 'LAST ERROR', text: ({ last_error }) => last_error ?? '', minWidth: 10 },
-  ];
-}
+/** Offsets without a record, counted by an earlier version that did not distinguish their kinds. */
+const unclassifiedOf = ({ not_records, control, aborted, gaps }: Account): number =>
+  not_records - control - aborted - gaps;
 
 const accountColumns: readonly Column<Account>[] = [
-  { title: 'TOPIC', text: ({ topic }) => topic, minWidth: 20 },
+  textColumn('TOPIC', ({ topic }) => topic, 20),
   numberColumn('PARTITION', ({ partition }) => partition),
   numberColumn('FIRST', ({ first_offset }) => first_offset),
   numberColumn('HIGH', ({ high_offset }) => high_offset),
@@ -146,8 +98,72 @@ const accountColumns: readonly Column<Account>[] = [
   numberColumn('STORED', ({ stored }) => stored),
   numberColumn('REOPENED', ({ reopened }) => reopened),
   numberColumn('FOLDED', ({ folded }) => folded),
-  numberColumn('NOT RECORDS', ({ not_records }) => not_records),
+  numberColumn('CONTROL', ({ control }) => control),
+  numberColumn('ABORTED', ({ aborted }) => aborted),
+  numberColumn('GAPS', ({ gaps }) => gaps),
   numberColumn('LOST', ({ lost }) => lost),
   numberColumn('REREAD', ({ reread }) => reread),
   numberColumn('LAG', ({ lag }) => lag),
 ];
+
+const balancedColumn: Column<Account> = {
+  title: 'BALANCED',
+  text: ({ balanced }) => (balanced ? 'yes' : 'NO'),
+  tone: ({ balanced }) => (balanced ? 'good' : 'bad'),
+};
+
+function printAccounts(
+  { partitions }: Readonly<{ partitions: readonly Account[] }>,
+  { print }: ApiSession,
+): void {
+  if (partitions.length === 0) return print.note('no partition has been read yet');
+  const hasUnclassified = partitions.some((account) => unclassifiedOf(account) > 0);
+  const unclassified = hasUnclassified ? [numberColumn('NO RECORD', unclassifiedOf)] : [];
+  print.table([...accountColumns, ...unclassified, balancedColumn], partitions);
+}
+
+export const seek = apiCommand<Readonly<{ message: string }>>({
+  name: 'seek',
+  description: 'read a partition again from an offset; stored messages are not stored twice',
+  route: 'POST /api/v1/dlq/sources/{topic}/{partition}/seek',
+  inputs: [
+    ...place,
+    {
+      flags: '--offset <number>',
+      text: 'start at this offset',
+      parse: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      conflicts: ['timestamp', 'earliest'],
+    },
+    {
+      flags: '--timestamp <time>',
+      text: 'start at the first record at or after this ISO 8601 time',
+      conflicts: ['offset', 'earliest'],
+    },
+    { flags: '--earliest', text: 'start at the first record that the broker still has' },
+    reason,
+  ],
+  examples: [
+    "redrive dlq seek orders.dlq.v1 0 --offset 1042 --reason 'restored from a backup'",
+    "redrive dlq seek orders.dlq.v1 0 --timestamp 2026-02-20T10:30:00Z --reason 'restored from a backup'",
+  ],
+  before: requireStart,
+  print: printMessage,
+});
+
+async function requireStart(_session: ApiSession, { offset, timestamp, earliest }: Values): Promise<void> {
+  if (offset === undefined && timestamp === undefined && earliest === undefined)
+    throw new UsageError('no start: give --offset, --timestamp or --earliest');
+}
+
+export const forget = apiCommand<Readonly<{ message: string }>>({
+  name: 'forget',
+  description: 'remove a partition whose topic or cluster no longer exists; its messages stay',
+  route: 'DELETE /api/v1/dlq/sources/{topic}/{partition}',
+  inputs: [...place, reason],
+  examples: ["redrive dlq forget orders.dlq.v1 0 --reason 'the old cluster was shut down'"],
+  print: printMessage,
+});
+
+function printMessage({ message }: Readonly<{ message: string }>, { print }: ApiSession): void {
+  print.line(escapeText(message));
+}

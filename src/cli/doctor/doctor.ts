@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { ConfigError } from '../../config/config-error.ts';
 import { withExamples } from '../examples.ts';
-import { SilentFailure } from '../exit-code.ts';
+import { exitCodes, SilentFailure } from '../exit-code.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from '../options.ts';
-import { escapeText } from '../output/escape-text.ts';
-import { createPrinter, type Printer, type Tone } from '../output/printer.ts';
+import { escapeText } from '../../kernel/escape-text.ts';
+import { createPrinter, type Printer } from '../output/printer.ts';
+import type { Tone } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
 import { ok, problem, warning, type Finding } from './finding.ts';
 
@@ -23,10 +24,8 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
     withConfigOptions(
       program
         .command('doctor')
-        .description(
-          'check configuration, database and Kafka: what is wrong and what to do; changes nothing',
-        ),
-    ).option('--json', 'as JSON'),
+        .description('check configuration, database and Kafka, and suggest fixes; changes nothing'),
+    ).option('--json', 'print JSON'),
     'redrive doctor --config config.yaml',
   ).action(async (args: DoctorArgs) => {
     const print = createPrinter(terminal);
@@ -38,6 +37,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
     const status = worstOf(findings);
     if (args.json === true) print.json(JSON.stringify({ status, checks: findings }, null, 2));
     else print.note(summaryOf(findings));
+    if (findings.some(isBadConfiguration)) throw new SilentFailure(exitCodes.badConfig);
     if (status === 'problem') throw new SilentFailure();
   });
 }
@@ -56,13 +56,19 @@ async function* examine(terminal: Terminal, args: DoctorArgs): AsyncGenerator<Fi
   const file = args.config ?? terminal.env['CONFIG_PATH'];
   yield ok(
     'configuration',
-    file ? `${file} and the environment` : 'no file is named: defaults and the environment',
+    file ? `${file} and environment variables` : 'no config file; using defaults and environment variables',
   );
-  for (const found of config.warnings) yield warning('configuration', found, 'remove or correct it');
+  for (const found of config.warnings)
+    yield warning('configuration', found, 'correct it, unless it is intended');
   const { examineDatabase } = await import('./examine-database.ts');
   yield* examineDatabase(config);
   const { examineBroker } = await import('./examine-broker.ts');
   yield* examineBroker(config);
+}
+
+/** `serve` fails with the same exit code. */
+function isBadConfiguration({ check, status }: Finding): boolean {
+  return check === 'configuration' && status === 'problem';
 }
 
 function readConfig(terminal: Terminal, args: DoctorArgs): Config | ConfigError {

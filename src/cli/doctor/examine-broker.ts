@@ -1,24 +1,25 @@
-import { compileTopicGlobs, createBroker } from '../../compose.ts';
-import type { Config } from '../../config.ts';
+import { compileTopicGlobs } from '../../compose.ts';
+import { createBroker } from '../../compose/create-broker.ts';
+import type { Config } from '../../config/config.ts';
 import { AppError, messageOf } from '../../kernel/errors.ts';
 import type { Broker, PartitionInfo, PartitionListing } from '../../platform/broker/port.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
 
 const maxNamed = 20;
-/** Nothing is taken from the answer: only whether there is one. */
+/** The records are not used; only the error code matters. */
 const peek = { maxWaitMs: 1, maxBytes: 1024, maxBytesPerPartition: 1024 } as const;
 
-/** Looks at the configured Kafka as the reader would. It publishes nothing, commits nothing, makes no topic. */
-export async function* examineBroker({ kafka }: Config): AsyncGenerator<Finding> {
+/** Checks Kafka in the same way as the reader uses it. Publishes nothing, commits nothing, creates no topic. */
+export async function* examineBroker({ kafka, dlq, app }: Config): AsyncGenerator<Finding> {
   if (!kafka.enabled) {
     yield skipped(
       'kafka',
-      'off: no dead letters are read, and a retry resolves its message without publishing it (the answer says so); set kafka.brokers to change that',
+      'disabled: no dead letters are read, and a retry resolves its message without publishing it; set kafka.brokers to enable it',
     );
     return;
   }
   if (kafka.local) {
-    yield skipped('kafka', 'the local broker lives inside the serving process and cannot be seen from here');
+    yield skipped('kafka', 'the local broker runs inside the server process and cannot be checked from here');
     return;
   }
   const brokers = kafka.brokers.join(', ');
@@ -27,14 +28,13 @@ export async function* examineBroker({ kafka }: Config): AsyncGenerator<Finding>
     broker = createBroker(kafka);
     if (broker === null) return;
     const matches = compileTopicGlobs(kafka.dlqTopicPattern);
-    const listing = await broker.partitions(matches);
+    const named = kafka.dlqTopicPattern.filter((pattern) => !/[*?]/.test(pattern));
+    const listing = await broker.partitions(matches, undefined, named);
     yield ok('kafka', `${brokers}: cluster ${listing.clusterId}`);
     yield judgeTopics(listing, kafka.dlqTopicPattern, await unreadable(broker, listing.partitions));
+    yield judgeTargets(dlq.allowedTargets, app.environment);
     yield await examineGroup(broker, kafka.consumerGroup, listing.partitions);
-    yield skipped(
-      'publishing',
-      'not tried, as nothing is published from here; a retry needs the right to write to the original topics',
-    );
+    yield skipped('publishing', 'not tested; a retry needs permission to write to the original topics');
   } catch (error) {
     yield brokerTrouble(brokers, error);
   } finally {
@@ -47,7 +47,7 @@ function brokerTrouble(brokers: string, error: unknown): Finding {
     SYS_BROKER_AUTHENTICATION_FAILED:
       'correct kafka.sasl.username, kafka.sasl.password or kafka.sasl.mechanism',
     SYS_BROKER_TLS_FAILED:
-      "name the authority's certificate in kafka.tls.ca, and check kafka.security_protocol",
+      'set kafka.tls.ca to the file with the CA certificate, and check kafka.security_protocol',
     SYS_BROKER_UNSUPPORTED: 'use Kafka 3.1 or later',
   };
   const code = error instanceof AppError ? error.code : '';
@@ -60,7 +60,7 @@ function brokerTrouble(brokers: string, error: unknown): Finding {
 
 type Unreadable = Readonly<{ topic: string; partition?: number; code: string }>;
 
-/** Listing needs the right to describe, reading the right to read: so each partition is asked at its end. */
+/** Listing needs DESCRIBE permission, reading needs READ: fetches from the end of each partition to check it. */
 async function unreadable(
   broker: Broker,
   partitions: readonly PartitionInfo[],
@@ -99,8 +99,8 @@ export function judgeTopics(
       'topics',
       `not readable: ${shortList(names)}`,
       isDenied
-        ? 'give the user the rights to describe and to read these topics'
-        : 'see the state of these topics with kafka-topics.sh --describe',
+        ? 'give the user permission to DESCRIBE and READ these topics'
+        : 'check these topics with kafka-topics.sh --describe',
     );
   }
   const counts = Map.groupBy(partitions, ({ topic }) => topic);
@@ -108,15 +108,24 @@ export function judgeTopics(
     return warning(
       'topics',
       `no topic matches ${pattern}`,
-      'correct kafka.dlq_topic_pattern; a topic that the user may not describe is not listed; one that is made later is found by itself',
+      'correct kafka.dlq_topic_pattern, or give the user DESCRIBE permission; topics created later are found automatically',
     );
   const names = [...counts].map(([topic, some]) => `${topic} (${some.length})`);
-  return ok('topics', `${counts.size} match ${pattern}, with their partitions: ${shortList(names)}`);
+  return ok('topics', `${counts.size} match ${pattern} (partitions): ${shortList(names)}`);
+}
+
+/** Any producer of a dead letter can name any topic in its headers. */
+export function judgeTargets(allowed: readonly string[] | undefined, environment: string): Finding {
+  if (allowed !== undefined) return ok('targets', `retries are published only to ${allowed.join(', ')}`);
+  const open = 'dlq.allowed_targets is not set: a retry is published to any topic that a record names';
+  return /^prod/i.test(environment)
+    ? warning('targets', open, 'list the allowed topics in dlq.allowed_targets')
+    : ok('targets', open);
 }
 
 function examineGroup(broker: Broker, group: string, partitions: readonly PartitionInfo[]): Promise<Finding> {
   if (partitions.length === 0)
-    return Promise.resolve(skipped('group', `${group}: not asked, as there is no topic yet`));
+    return Promise.resolve(skipped('group', `${group}: not checked, because there are no topics`));
   return attempt('group', async () => {
     try {
       const committed = await broker.committed(group, partitions);
@@ -126,7 +135,7 @@ function examineGroup(broker: Broker, group: string, partitions: readonly Partit
       );
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return problem('group', error.message, `give the user the right to read the group ${group}`);
+      return problem('group', error.message, `give the user READ permission on the group ${group}`);
     }
   });
 }

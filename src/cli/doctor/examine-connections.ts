@@ -1,19 +1,19 @@
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { ok, problem, warning, type Finding } from './finding.ts';
 
 export type ConnectionFacts = Readonly<{
-  /** Running now; a database that nobody uses yet counts as one. */
+  /** Running now, at least 1. */
   replicas: number;
-  /** The pool's greatest size. */
+  /** Maximum size of a replica's pool. */
   poolSize: number;
-  /** One more connection per replica, where it listens. */
+  /** Each replica has one more connection for LISTEN. */
   listens: boolean;
   maxConnections: number;
-  /** Kept for superusers and the like: not for us. */
+  /** Reserved for superusers. */
   reserved: number;
-  /** Connections of everybody else now. */
+  /** Connections of other applications now. */
   others: number;
 }>;
 
@@ -34,7 +34,7 @@ export async function examineConnections(db: Queryable, config: Config): Promise
   });
 }
 
-/** The budget is for all replicas at their greatest, not for what they happen to use now. */
+/** Compares the maximum of all replicas, not their current use. */
 export function judgeConnections(facts: ConnectionFacts): Finding {
   const { replicas, poolSize, listens, maxConnections, reserved, others } = facts;
   const listeners = listens ? 1 : 0;
@@ -42,7 +42,7 @@ export function judgeConnections(facts: ConnectionFacts): Finding {
   const usable = maxConnections - reserved;
   const found =
     `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} with ${poolSize}${listens ? ' + 1' : ''} connections need ${needed}; ` +
-    `PostgreSQL gives ${usable} (max_connections ${maxConnections}, ${reserved} reserved), others use ${others}`;
+    `PostgreSQL allows ${usable} (max_connections ${maxConnections}, ${reserved} reserved), others use ${others}`;
   const left = usable - others;
   if (needed <= left) return ok('connections', found);
   const fitting = Math.floor(left / replicas) - listeners;

@@ -1,7 +1,9 @@
-import { loggerFor, openDatabase } from '../../compose.ts';
-import type { Config } from '../../config.ts';
+import { loggerFor } from '../../compose.ts';
+import { openDatabase } from '../../compose/open-database.ts';
+import type { Config } from '../../config/config.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
+import { databaseEncoding, utf8Advice, type DatabaseEncoding } from '../../platform/postgres/require-utf8.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { databaseTrouble, describeServer } from '../database-trouble.ts';
 import { examineConnections } from './examine-connections.ts';
@@ -23,13 +25,13 @@ const skewWarningMs = 1000;
 const skewProblemMs = 5000;
 const longTransaction = '5 minutes';
 
-/** Looks at the configured database, in reading transactions only. */
+/** Checks the configured database; only reads. */
 export async function* examineDatabase(config: Config): AsyncGenerator<Finding> {
   const { database } = config;
   if (database.mode === 'embedded') {
     yield skipped(
       'database',
-      `no database is configured, so \`redrive serve\` runs an embedded PostgreSQL in ${database.dataDir}; set database.host or DATABASE_URL to use your own`,
+      `not configured: \`redrive serve\` runs an embedded PostgreSQL in ${database.dataDir}; set database.host or DATABASE_URL to use your own`,
     );
     return;
   }
@@ -41,12 +43,13 @@ export async function* examineDatabase(config: Config): AsyncGenerator<Finding> 
       yield problem(
         'database',
         `${describeServer(database)}: ${trouble?.found ?? messageOf(facts)}`,
-        trouble?.advice ?? 'see the message, and the log of PostgreSQL',
+        trouble?.advice ?? 'see the error message and the PostgreSQL log',
       );
       return;
     }
     yield reached(describeServer(database), facts);
     yield judgeVersion(facts.version, facts.versionText);
+    yield await attempt('encoding', async () => judgeEncoding(await databaseEncoding(db)));
     yield await attempt('clock', async () => judgeClock(await measureSkew(db)));
     yield* examineSchema(db, config);
     yield await attempt('connections', () => examineConnections(db, config));
@@ -64,7 +67,7 @@ async function enter(db: Database): Promise<ServerFacts | Error> {
              current_setting('server_version') AS "versionText",
              current_setting('transaction_read_only')::boolean AS "isReadOnly",
              pg_is_in_recovery() AS "isStandby"`);
-    return rows[0] ?? new Error('the server answered nothing');
+    return rows[0] ?? new Error('the server returned no rows');
   } catch (error) {
     return error instanceof Error ? error : new Error(messageOf(error));
   }
@@ -72,16 +75,12 @@ async function enter(db: Database): Promise<ServerFacts | Error> {
 
 function reached(server: string, { isReadOnly, isStandby }: ServerFacts): Finding {
   if (isStandby)
-    return problem(
-      'database',
-      `${server}: a standby, which cannot be written to`,
-      'name the primary in database.host',
-    );
+    return problem('database', `${server}: a read-only standby`, 'set database.host to the primary');
   if (isReadOnly)
     return problem(
       'database',
-      `${server}: it cannot be written to`,
-      'turn default_transaction_read_only off for the user and the database',
+      `${server}: read-only`,
+      'set default_transaction_read_only to off for the user and the database',
     );
   return ok('database', server);
 }
@@ -94,14 +93,20 @@ export function judgeVersion(version: number, text: string): Finding {
     return warning(
       'version',
       found,
-      `Redrive is tested on PostgreSQL ${testedVersion} and later: plan the upgrade`,
+      `plan an upgrade: Redrive is tested on PostgreSQL ${testedVersion} and later`,
     );
   return problem('version', found, `use PostgreSQL ${testedVersion} or later`);
 }
 
+function judgeEncoding({ name, encoding }: DatabaseEncoding): Finding {
+  return encoding === 'UTF8'
+    ? ok('encoding', encoding)
+    : problem('encoding', `database ${name} has the encoding ${encoding}; Redrive needs UTF8`, utf8Advice);
+}
+
 type Skew = Readonly<{ skewMs: number; roundTripMs: number }>;
 
-/** The sample with the shortest way there and back says most: the answer was made somewhere on it. */
+/** The sample with the shortest round trip is the most exact. */
 async function measureSkew(db: Database): Promise<Skew> {
   let best: Skew | undefined;
   for (let i = 0; i < skewSamples; i += 1) {
@@ -116,18 +121,18 @@ async function measureSkew(db: Database): Promise<Skew> {
   return best ?? { skewMs: Number.NaN, roundTripMs: Number.NaN };
 }
 
-/** Leases use the database's clock alone, so a wrong clock here costs no message; timestamps would mislead. */
+/** Leases use only the database clock, so skew loses no message; but logs and timestamps would mislead. */
 export function judgeClock({ skewMs, roundTripMs }: Skew): Finding {
-  // What the way took could explain this much of the difference.
+  // The round trip may explain this much of the difference.
   const certainMs = Math.max(0, Math.abs(skewMs) - roundTripMs / 2);
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
   const found = `this machine is ${(Math.abs(skewMs) / 1000).toFixed(3)} s ${direction} the database`;
-  if (certainMs > skewProblemMs) return problem('clock', found, 'set both clocks by NTP');
-  if (certainMs > skewWarningMs) return warning('clock', found, 'set both clocks by NTP');
+  if (certainMs > skewProblemMs) return problem('clock', found, 'synchronise both clocks with NTP');
+  if (certainMs > skewWarningMs) return warning('clock', found, 'synchronise both clocks with NTP');
   return ok('clock', found);
 }
 
-/** Old transactions keep dead rows from being cleaned up, which slows every claim down. */
+/** Old transactions keep vacuum from removing dead rows, which slows down every claim. */
 async function examineTransactions(db: Database): Promise<Finding> {
   const rows = await db.query<{ pid: number; application: string; state: string; minutes: number }>(sql`
     SELECT pid, application_name AS application, state,
@@ -139,7 +144,7 @@ async function examineTransactions(db: Database): Promise<Finding> {
     LIMIT 5`);
   const oldest = rows[0];
   if (oldest === undefined)
-    return ok('transactions', `none that is visible is older than ${longTransaction}`);
+    return ok('transactions', `no long-running transactions (over ${longTransaction})`);
   const names = rows.map(
     ({ pid, application, state, minutes }) =>
       `pid ${pid} (${application || 'unnamed'}, ${state}, ${minutes} min)`,
@@ -147,6 +152,6 @@ async function examineTransactions(db: Database): Promise<Finding> {
   return warning(
     'transactions',
     `open for more than ${longTransaction}: ${names.join(', ')}`,
-    `they slow down every claim: end what is forgotten, with SELECT pg_terminate_backend(${oldest.pid})`,
+    `they slow down every claim; end an abandoned one with SELECT pg_terminate_backend(${oldest.pid})`,
   );
 }

@@ -1,26 +1,41 @@
 import { migrationSources } from '../../compose.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { migrationStatus, type MigrationStatus } from '../../platform/postgres/migrate.ts';
+import { missingRights, type MissingRight } from '../../platform/postgres/missing-rights.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { attempt, ok, problem, warning, type Finding } from './finding.ts';
+import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
 
 export type SchemaFacts = Readonly<{
   status: readonly Pick<MigrationStatus, 'slice' | 'number' | 'name' | 'state'>[];
-  /** Whether the server applies migrations at its start. */
+  /** The server applies migrations when it starts. */
   appliesItself: boolean;
   canCreate: boolean;
 }>;
 
 export async function* examineSchema(db: Queryable, config: Config): AsyncGenerator<Finding> {
-  yield await attempt('migrations', async () =>
-    judgeMigrations({
-      status: await migrationStatus(db, migrationSources),
+  let isEmpty = false;
+  yield await attempt('migrations', async () => {
+    const status = await migrationStatus(db, migrationSources);
+    isEmpty = status.every(({ state }) => state === 'pending');
+    return judgeMigrations({
+      status,
       appliesItself: config.database.migrate,
       canCreate: await canCreateSchemas(db),
-    }),
+    });
+  });
+  if (isEmpty) {
+    yield skipped('rights', 'not checked: the schema does not exist yet');
+    return;
+  }
+  yield await attempt('rights', async () =>
+    judgeRights(
+      await missingRights(
+        db,
+        migrationSources.map(({ slice }) => slice),
+      ),
+    ),
   );
-  yield await attempt('rights', async () => judgeRights(await tablesWithoutRights(db)));
 }
 
 export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFacts): Finding {
@@ -33,7 +48,7 @@ export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFact
     return problem(
       'migrations',
       `changed after they were applied: ${changed.join(', ')}`,
-      'run the version of Redrive that the database was made with, or a later one',
+      'run the version of Redrive that applied them, or a later one',
     );
   const pending = inState('pending');
   if (pending.length > 0) return judgePending(pending, status.length, { appliesItself, canCreate });
@@ -41,8 +56,8 @@ export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFact
   if (unknown.length > 0)
     return warning(
       'migrations',
-      `a later version of Redrive was here: ${unknown.join(', ')}`,
-      'run that version, or take its migrations back with it',
+      `applied by a later version of Redrive: ${unknown.join(', ')}`,
+      'run that version, or roll its migrations back with it',
     );
   return ok('migrations', `all ${status.length} applied`);
 }
@@ -56,12 +71,12 @@ function judgePending(
   if (!canCreate)
     return problem(
       'migrations',
-      `${found}; and the user may not create schemas`,
+      `${found}; the user has no permission to create schemas`,
       'run `redrive migrate up` as the owner of the database, or GRANT CREATE ON DATABASE to the user',
     );
   return appliesItself
-    ? warning('migrations', found, 'run `redrive migrate up`, or let `redrive serve` apply them at its start')
-    : problem('migrations', found, 'run `redrive migrate up`: with database.migrate off the server does not');
+    ? warning('migrations', found, 'run `redrive migrate up`, or start `redrive serve`, which applies them')
+    : problem('migrations', found, 'run `redrive migrate up` (database.migrate is off)');
 }
 
 async function canCreateSchemas(db: Queryable): Promise<boolean> {
@@ -70,24 +85,12 @@ async function canCreateSchemas(db: Queryable): Promise<boolean> {
   return rows[0]?.can === true;
 }
 
-async function tablesWithoutRights(db: Queryable): Promise<readonly string[]> {
-  const slices = migrationSources.map(({ slice }) => slice);
-  const rows = await db.query<{ name: string }>(sql`
-    SELECT nspname || '.' || relname AS name
-    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname = ANY(${slices}) AND relkind IN ('r', 'p')
-      AND NOT (has_schema_privilege(pg_namespace.oid, 'USAGE')
-               AND has_table_privilege(pg_class.oid, 'SELECT') AND has_table_privilege(pg_class.oid, 'INSERT')
-               AND has_table_privilege(pg_class.oid, 'UPDATE') AND has_table_privilege(pg_class.oid, 'DELETE'))
-    ORDER BY name`);
-  return rows.map(({ name }) => name);
-}
-
-function judgeRights(tables: readonly string[]): Finding {
-  if (tables.length === 0) return ok('rights', 'the user may read and write every table of Redrive there is');
+function judgeRights(missing: readonly MissingRight[]): Finding {
+  if (missing.length === 0) return ok('rights', 'the role has all privileges that Redrive needs');
+  const objects = missing.map(({ rights, object }) => `${rights.join(', ')} on ${object}`);
   return problem(
     'rights',
-    `the user may not read and write ${tables.join(', ')}`,
-    'GRANT USAGE on the schemas and SELECT, INSERT, UPDATE, DELETE on their tables to it, or let it own them',
+    `the role lacks ${objects.join('; ')}`,
+    `as the owner, run deploy/postgres/server.sql for this role, or: ${missing.map(({ grant }) => `${grant};`).join(' ')}`,
   );
 }

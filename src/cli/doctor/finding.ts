@@ -1,11 +1,11 @@
 import { messageOf } from '../../kernel/errors.ts';
 
-/** What one check found. `warning`: it works, and somebody should look. `problem`: it does not work. */
+/** The result of one check. `warning`: it works, but needs attention. `problem`: it does not work. */
 export type Finding = Readonly<{
   check: string;
   status: 'ok' | 'warning' | 'problem' | 'skipped';
   found: string;
-  /** What to do; always there for a warning and a problem. */
+  /** What to do. Every warning and problem has it. */
   advice?: string;
 }>;
 
@@ -25,7 +25,7 @@ export function problem(check: string, found: string, advice: string): Finding {
   return { check, status: 'problem', found, advice };
 }
 
-/** A check that fails in a way it did not expect is a problem too, and keeps no other check from running. */
+/** An unexpected error in a check is reported as a problem; the other checks still run. */
 export async function attempt(check: string, examine: () => Promise<Finding>): Promise<Finding> {
   try {
     return await examine();
@@ -33,7 +33,7 @@ export async function attempt(check: string, examine: () => Promise<Finding>): P
     return problem(
       check,
       `the check failed: ${messageOf(error)}`,
-      'see the message; the other checks may explain it',
+      'see the error message and the other checks',
     );
   }
 }

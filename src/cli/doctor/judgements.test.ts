@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeTopics } from './examine-broker.ts';
+import { judgeTargets, judgeTopics } from './examine-broker.ts';
 import { judgeConnections } from './examine-connections.ts';
 import { judgeClock, judgeVersion } from './examine-database.ts';
 import { judgeMigrations, type SchemaFacts } from './examine-schema.ts';
@@ -11,20 +11,20 @@ function assertFinding({ status, found, advice }: Finding, expected: Finding['st
   assert.match(`${found} -> ${advice ?? ''}`, text);
 }
 
-test('PostgreSQL 17 and later are good, 15 and 16 untested, earlier ones too old', () => {
+test('PostgreSQL 17 and later is ok, 15 and 16 is a warning, earlier is a problem', () => {
   assertFinding(judgeVersion(170_010, '17.10'), 'ok', /PostgreSQL 17\.10/);
   assertFinding(judgeVersion(180_000, '18.0'), 'ok', /18\.0/);
   assertFinding(judgeVersion(160_004, '16.4'), 'warning', /tested on PostgreSQL 17/);
   assertFinding(judgeVersion(140_012, '14.12'), 'problem', /use PostgreSQL 17/);
 });
 
-test('a second of skew is a warning, five are a problem', () => {
+test('1 s of clock skew is a warning, 5 s is a problem', () => {
   assertFinding(judgeClock({ skewMs: 400, roundTripMs: 2 }), 'ok', /0\.400 s ahead/);
   assertFinding(judgeClock({ skewMs: -1500, roundTripMs: 2 }), 'warning', /1\.500 s behind .* NTP/);
   assertFinding(judgeClock({ skewMs: 6000, roundTripMs: 2 }), 'problem', /NTP/);
 });
 
-test('a slow network is not mistaken for a wrong clock', () => {
+test('a slow network is not reported as clock skew', () => {
   assertFinding(judgeClock({ skewMs: 1500, roundTripMs: 2000 }), 'ok', /1\.500 s/);
 });
 
@@ -37,15 +37,15 @@ const connections = {
   others: 10,
 };
 
-test('a budget that fits beside the others is good', () => {
+test('a connection budget within the limit is ok', () => {
   assertFinding(
     judgeConnections(connections),
     'ok',
-    /2 replicas with 25 \+ 1 connections need 52; PostgreSQL gives 97/,
+    /2 replicas with 25 \+ 1 connections need 52; PostgreSQL allows 97/,
   );
 });
 
-test('a budget that the others leave no room for is a warning that says what fits', () => {
+test('a connection budget that other applications leave no room for is a warning with the size that fits', () => {
   const finding = judgeConnections({ ...connections, others: 60 });
   assertFinding(
     finding,
@@ -57,13 +57,13 @@ test('a budget that the others leave no room for is a warning that says what fit
   assert.equal(followed.status, 'ok');
 });
 
-test('a budget beyond max_connections is a problem', () => {
+test('a connection budget above max_connections is a problem', () => {
   assertFinding(judgeConnections({ ...connections, replicas: 4 }), 'problem', /need 104/);
   const full = judgeConnections({ ...connections, others: 97 });
   assert.equal(full.advice, 'raise max_connections to at least 152');
 });
 
-test('without a listener no connection is counted for it', () => {
+test('without LISTEN no extra connection is counted', () => {
   assertFinding(judgeConnections({ ...connections, listens: false }), 'ok', /25 connections need 50/);
 });
 
@@ -75,7 +75,7 @@ const migration = (number: number, state: SchemaFacts['status'][number]['state']
 });
 const schema = { appliesItself: true, canCreate: true };
 
-test('pending migrations are a warning where the server applies them itself, else a problem', () => {
+test('pending migrations are a warning if the server applies them, else a problem', () => {
   const status = [migration(1, 'applied'), migration(2, 'pending')];
   assertFinding(
     judgeMigrations({ ...schema, status }),
@@ -90,7 +90,7 @@ test('pending migrations are a warning where the server applies them itself, els
   assertFinding(judgeMigrations({ ...schema, status, canCreate: false }), 'problem', /GRANT CREATE/);
 });
 
-test('a changed migration is a problem, one that only the database knows a warning', () => {
+test('a changed migration is a problem, an unknown one a warning', () => {
   assertFinding(judgeMigrations({ ...schema, status: [migration(1, 'changed')] }), 'problem', /changed/);
   assertFinding(
     judgeMigrations({ ...schema, status: [migration(9, 'unknown')] }),
@@ -106,10 +106,11 @@ const partition = (topic: string, number: number) => ({
   partition: number,
   start: 0n,
   end: 0n,
+  stableEnd: 0n,
   node: 1,
 });
 
-test('topics are named with how many partitions they have', () => {
+test('topics are listed with their number of partitions', () => {
   const partitions = [partition('a.dlq', 0), partition('a.dlq', 1), partition('b.dlq', 0)];
   assertFinding(
     judgeTopics({ partitions, troubles: [] }, ['*.dlq'], []),
@@ -118,7 +119,7 @@ test('topics are named with how many partitions they have', () => {
   );
 });
 
-test('no matching topic is a warning that says why a topic may not be seen', () => {
+test('no matching topic is a warning', () => {
   assertFinding(
     judgeTopics({ partitions: [], troubles: [] }, ['*.dlq'], []),
     'warning',
@@ -126,20 +127,29 @@ test('no matching topic is a warning that says why a topic may not be seen', () 
   );
 });
 
-test('a topic that may not be read is a problem that names the right', () => {
+test('a topic without read permission is a problem', () => {
   const denied = [{ topic: 'a.dlq', partition: 0, code: 'TOPIC_AUTHORIZATION_FAILED' }];
   assertFinding(
     judgeTopics({ partitions: [partition('a.dlq', 0)], troubles: [] }, ['*.dlq'], denied),
     'problem',
-    /a\.dlq\/0 TOPIC_AUTHORIZATION_FAILED -> give the user the rights/,
+    /a\.dlq\/0 TOPIC_AUTHORIZATION_FAILED -> give the user permission/,
   );
 });
 
-test('a partition without a leader is a problem of its own kind', () => {
-  const troubles = [{ topic: 'a.dlq', partition: 1, code: 'LEADER_NOT_AVAILABLE', message: '' }];
+test('a partition without a leader is a problem', () => {
+  const troubles = [
+    { topic: 'a.dlq', partition: 1, code: 'LEADER_NOT_AVAILABLE', message: '', isDenied: false },
+  ];
   assertFinding(
     judgeTopics({ partitions: [], troubles }, ['*.dlq'], []),
     'problem',
     /a\.dlq\/1 LEADER_NOT_AVAILABLE/,
   );
+});
+
+test('production without dlq.allowed_targets is a warning', () => {
+  for (const environment of ['production', 'prod'])
+    assertFinding(judgeTargets(undefined, environment), 'warning', /dlq\.allowed_targets/);
+  assertFinding(judgeTargets(undefined, 'dev'), 'ok', /any topic that a record names/);
+  assertFinding(judgeTargets(['orders.*'], 'production'), 'ok', /orders\.\*/);
 });

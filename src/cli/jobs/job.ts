@@ -1,6 +1,5 @@
-import type { Tone } from '../output/printer.ts';
+import type { Column, Tone } from '../output/render-table.ts';
 
-/** A job as the API tells of it. */
 export type Job = Readonly<{
   job_id: string;
   queue: string;
@@ -17,7 +16,7 @@ export type Job = Readonly<{
   started_at: string | null;
   completed_at: string | null;
   resolution: string | null;
-  needs_person: boolean;
+  needs_attention: boolean;
   deferrals: number;
   progress: unknown;
   trace: string | null;
@@ -34,11 +33,13 @@ const tones: Readonly<Record<string, Tone>> = {
   dead_letter: 'bad',
 };
 
-export function toneOf(status: string): Tone {
+export function toneOf({ status }: Pick<Job, 'status'>): Tone {
   return tones[status] ?? 'strong';
 }
 
-/** `dead_letter (discarded)`: what a person has decided stands beside the status. */
+/** `dead_letter (discarded)` */
 export function statusOf({ status, resolution }: Pick<Job, 'status' | 'resolution'>): string {
   return resolution === null ? status : `${status} (${resolution})`;
 }
+
+export const statusColumn: Column<Job> = { title: 'STATUS', text: statusOf, tone: toneOf };

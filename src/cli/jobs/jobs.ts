@@ -1,22 +1,19 @@
-import type { Command } from 'commander';
-import { withExamples } from '../examples.ts';
-import type { Terminal } from '../terminal.ts';
-import { addActionCommands } from './act.ts';
-import { addEnqueueCommand } from './enqueue.ts';
-import { addListCommands } from './list.ts';
-import { addQueueCommands } from './queues.ts';
-import { addShowCommand } from './show.ts';
+import type { SliceCommands } from '../slice/add-slice.ts';
+import { dead, list, show } from './browse.ts';
+import { cancel, discard, requeue } from './decide.ts';
+import { enqueue } from './enqueue.ts';
+import { pause, queues, resume } from './queues.ts';
 
-export function addJobsCommand(program: Command, terminal: Terminal): void {
-  const jobs = withExamples(
-    program.command('jobs').description('jobs, their queues, and dead letters among them'),
+export const jobsCommands: SliceCommands = {
+  name: 'jobs',
+  description: 'jobs and queues: enqueue, list, requeue, cancel, pause',
+  examples: [
     'redrive jobs queues',
     'redrive jobs dead',
-    "redrive jobs requeue --queue summarize --error 'timeout:' --preview",
-  );
-  addQueueCommands(jobs, terminal);
-  addListCommands(jobs, terminal);
-  addShowCommand(jobs, terminal);
-  addEnqueueCommand(jobs, terminal);
-  addActionCommands(jobs, terminal);
-}
+    "redrive jobs requeue --queue summarize --error 'timed out' --preview",
+  ],
+  groups: {
+    Read: [queues, list, dead, show],
+    Change: [enqueue, requeue, discard, cancel, pause, resume],
+  },
+};

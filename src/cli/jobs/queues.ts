@@ -1,11 +1,8 @@
-import type { Command } from 'commander';
-import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
-import { openApiSession } from '../api/api-session.ts';
-import { withExamples } from '../examples.ts';
-import { escapeText } from '../output/escape-text.ts';
-import type { Printer } from '../output/printer.ts';
+import { escapeText } from '../../kernel/escape-text.ts';
+import { numberColumn, textColumn } from '../output/columns.ts';
 import type { Column } from '../output/render-table.ts';
-import type { Terminal } from '../terminal.ts';
+import { apiCommand, rowsAs, type AddCommand } from '../slice/api-command.ts';
+import type { Input } from '../slice/define-command.ts';
 
 type Pause = Readonly<{
   queue: string;
@@ -18,77 +15,74 @@ type Queue = Pause &
   Readonly<{
     configured: boolean;
     has_target: boolean;
+    target_down: Readonly<{ since: string; reason: string }> | null;
     counts: Readonly<Record<'pending' | 'running' | 'failed' | 'completed' | 'dead_letter', number>>;
     estimated_counts?: readonly string[];
     unresolved: number;
     lag_seconds: number | null;
   }>;
 
-export function addQueueCommands(jobs: Command, terminal: Terminal): void {
-  withExamples(
-    withApiOptions(jobs.command('queues').description('every queue: what is in it, and what holds it')),
-    'redrive jobs queues',
-  ).action(async (args: ApiArgs) => {
-    const session = openApiSession(terminal, args, 'jobs');
-    const { print } = session;
-    const answer = await session.call<Readonly<{ queues: readonly Queue[] }>>({ path: ['queues'] });
-    session.show(answer, ({ queues }) =>
-      queues.length === 0
-        ? print.note('no queue has a job, and none is configured')
-        : print.table(columnsFor(print), queues),
-    );
+const running = 'running';
+
+const count = (title: string, status: keyof Queue['counts']): Column<Queue> =>
+  numberColumn(title, ({ counts, estimated_counts }) =>
+    estimated_counts?.includes(status) === true ? `~${counts[status]}` : counts[status],
+  );
+
+const columns: readonly Column<Queue>[] = [
+  textColumn('QUEUE', ({ queue }) => queue, 10),
+  textColumn('RUN BY', ({ has_target }) => (has_target ? 'push' : 'workers')),
+  count('PENDING', 'pending'),
+  count('RUNNING', 'running'),
+  count('FAILED', 'failed'),
+  count('COMPLETED', 'completed'),
+  numberColumn('DEAD', ({ unresolved }) => unresolved),
+  numberColumn('LAG', ({ lag_seconds }) => (lag_seconds === null ? null : `${Math.round(lag_seconds)}s`)),
+  {
+    title: 'STATE',
+    text: (queue) => (queue.paused ? pauseOf(queue) : targetStateOf(queue)),
+    tone: ({ paused, target_down }) => (paused || target_down !== null ? 'bad' : 'good'),
+    minWidth: 10,
+  },
+];
+
+export const queues = apiCommand({
+  name: 'queues',
+  description: 'list queues with their jobs by status, lag and pause',
+  route: 'GET /api/v1/jobs/queues',
+  examples: ['redrive jobs queues'],
+  print: rowsAs<Queue>('queues', columns, 'no queues: none is configured and none has a job'),
+});
+
+export const pause = pausing(
+  'pause',
+  'pause a queue: no new jobs start, running jobs finish',
+  "'the summariser is down'",
+  [{ flags: '--create', text: 'also if no such queue exists yet' }],
+);
+export const resume = pausing('resume', 'resume a paused queue', "'it is back'");
+
+function pausing(
+  name: 'pause' | 'resume',
+  description: string,
+  reason: string,
+  more: readonly Input[] = [],
+): AddCommand {
+  return apiCommand<Pause>({
+    name,
+    description,
+    route: `POST /api/v1/jobs/queues/{queue}/${name}`,
+    inputs: [{ flags: '<queue>', text: 'queue name' }, { flags: '--reason <text>', text: 'reason' }, ...more],
+    examples: [`redrive jobs ${name} summarize --reason ${reason}`],
+    print: (answer, { print }) => print.line(`${answer.queue} ${pauseOf(answer)}`),
   });
-
-  addHold('pause', 'let no job of a queue begin; what runs runs on', "'the summariser is down'");
-  addHold('resume', 'let the jobs of a paused queue begin again', "'it is back'");
-
-  function addHold(name: 'pause' | 'resume', description: string, reason: string): void {
-    withExamples(
-      withApiOptions(jobs.command(name).description(description))
-        .argument('<queue>', 'which queue')
-        .option('--reason <text>', 'why'),
-      `redrive jobs ${name} summarize --reason ${reason}`,
-    ).action(async (queue: string, args: ApiArgs & Readonly<{ reason?: string }>) => {
-      const session = openApiSession(terminal, args, 'jobs');
-      const path = ['queues', queue, name];
-      const answer = await session.call<Pause>({ method: 'POST', path, body: { reason: args.reason } });
-      session.show(answer, (pause) => session.print.line(`${pause.queue} ${stateOf(pause)}`));
-    });
-  }
 }
 
-const running = 'runs';
-
-function columnsFor(print: Printer): readonly Column<Queue>[] {
-  const count = (title: string, status: keyof Queue['counts']): Column<Queue> => ({
-    title,
-    text: ({ counts, estimated_counts }) =>
-      `${estimated_counts?.includes(status) === true ? '~' : ''}${counts[status]}`,
-    align: 'right',
-  });
-  return [
-    { title: 'QUEUE', text: ({ queue }) => queue, minWidth: 10 },
-    { title: 'DONE BY', text: ({ has_target }) => (has_target ? 'push' : 'workers') },
-    count('PENDING', 'pending'),
-    count('RUNNING', 'running'),
-    count('FAILED', 'failed'),
-    count('COMPLETED', 'completed'),
-    { title: 'DEAD', text: ({ unresolved }) => String(unresolved), align: 'right' },
-    {
-      title: 'LAG',
-      text: ({ lag_seconds }) => (lag_seconds === null ? '-' : `${Math.round(lag_seconds)}s`),
-      align: 'right',
-    },
-    {
-      title: 'STATE',
-      text: stateOf,
-      paint: (cell, queue) => print.paint(queue.paused ? 'bad' : 'good', cell),
-      minWidth: 10,
-    },
-  ];
+function targetStateOf({ target_down: down }: Queue): string {
+  return down === null ? running : `target down since ${down.since}: ${escapeText(down.reason)}`;
 }
 
-function stateOf({ paused, paused_by, paused_reason }: Pause): string {
+function pauseOf({ paused, paused_by, paused_reason }: Pause): string {
   if (!paused) return running;
   const by = paused_by === null ? '' : ` by ${escapeText(paused_by)}`;
   return `paused${by}${paused_reason === null ? '' : `: ${escapeText(paused_reason)}`}`;

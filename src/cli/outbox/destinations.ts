@@ -1,10 +1,6 @@
-import type { Command } from 'commander';
-import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
-import { withExamples } from '../examples.ts';
-import type { Printer } from '../output/printer.ts';
+import { numberColumn, textColumn } from '../output/columns.ts';
 import type { Column } from '../output/render-table.ts';
-import type { Terminal } from '../terminal.ts';
-import { openApiSession } from '../api/api-session.ts';
+import { apiCommand, rowsAs } from '../slice/api-command.ts';
 
 type Destination = Readonly<{
   name: string;
@@ -12,7 +8,7 @@ type Destination = Readonly<{
   type: string | null;
   idempotency: string | null;
   throttle: Readonly<{ rate_per_second: number | null; held_until: string | null }> | null;
-  /** Only an open one has a reason. */
+  /** Only an open circuit has a reason. */
   circuit: Readonly<{ state: string; reason?: string | null; next_probe_at?: string | null }> | null;
   lag_seconds: number | null;
   waiting: number;
@@ -20,63 +16,49 @@ type Destination = Readonly<{
   in_flight: Readonly<{ here: number; all: number }>;
 }>;
 
-type Destinations = Readonly<{ destinations: readonly Destination[] }>;
+const sending = 'sending';
 
-const flowing = 'flows';
+const columns: readonly Column<Destination>[] = [
+  textColumn('NAME', ({ name }) => name, 12),
+  textColumn('TYPE', ({ type }) => type),
+  textColumn('IDEMPOTENCY', ({ idempotency }) => idempotency),
+  numberColumn('WAITING', ({ waiting, waiting_is_lower_bound }) =>
+    waiting_is_lower_bound === true ? `>= ${waiting}` : waiting,
+  ),
+  numberColumn('LAG', ({ lag_seconds }) => (lag_seconds === null ? null : `${Math.round(lag_seconds)}s`)),
+  numberColumn('IN FLIGHT', ({ in_flight }) => in_flight.all),
+  {
+    title: 'STATE',
+    text: stateOf,
+    tone: (destination) => (stateOf(destination) === sending ? 'good' : 'bad'),
+    minWidth: 12,
+  },
+];
 
-export function addDestinationsCommand(outbox: Command, terminal: Terminal): void {
-  withExamples(
-    withApiOptions(
-      outbox.command('destinations').description('where orders go, what waits, and what holds them back'),
-    ),
-    'redrive outbox destinations',
-  ).action(async (args: ApiArgs) => {
-    const session = openApiSession(terminal, args, 'outbox');
-    const { print } = session;
-    session.show(await session.call<Destinations>({ path: ['destinations'] }), ({ destinations }) =>
-      destinations.length === 0
-        ? print.note('no destination is configured: see outbox.destinations in docs/operations.md')
-        : print.table(columnsFor(print), destinations),
-    );
-  });
-}
+export const destinations = apiCommand({
+  name: 'destinations',
+  description: 'list destinations with waiting orders, circuit and throttle',
+  route: 'GET /api/v1/outbox/destinations',
+  examples: ['redrive outbox destinations'],
+  print: rowsAs<Destination>(
+    'destinations',
+    columns,
+    'no destinations: see outbox.destinations in docs/reference/configuration.md',
+  ),
+});
 
-function columnsFor(print: Printer): readonly Column<Destination>[] {
-  return [
-    { title: 'NAME', text: ({ name }) => name, minWidth: 12 },
-    { title: 'TYPE', text: ({ type }) => type ?? '-' },
-    { title: 'IDEMPOTENCY', text: ({ idempotency }) => idempotency ?? '-' },
-    {
-      title: 'WAITING',
-      text: ({ waiting, waiting_is_lower_bound }) =>
-        `${waiting_is_lower_bound === true ? '>= ' : ''}${waiting}`,
-      align: 'right',
-    },
-    {
-      title: 'LAG',
-      text: ({ lag_seconds }) => (lag_seconds === null ? '-' : `${Math.round(lag_seconds)}s`),
-      align: 'right',
-    },
-    { title: 'IN FLIGHT', text: ({ in_flight }) => String(in_flight.all), align: 'right' },
-    {
-      title: 'STATE',
-      text: stateOf,
-      paint: (cell, destination) => print.paint(stateOf(destination) === flowing ? 'good' : 'bad', cell),
-      minWidth: 12,
-    },
-  ];
-}
-
-/** What holds its orders back, the strongest first. */
+/** Why orders are not sent, the strongest reason first. */
 function stateOf({ configured, throttle, circuit }: Destination): string {
   if (!configured) return 'not configured on this server';
   if (circuit !== null && circuit.state !== 'closed') {
     const { state, reason, next_probe_at } = circuit;
     return `circuit ${state}: ${reason ?? 'unknown'}${next_probe_at == null ? '' : `, next probe ${next_probe_at}`}`;
   }
-  if (throttle === null) return flowing;
-  const rate =
-    throttle.rate_per_second === null ? null : `at most ${Number(throttle.rate_per_second.toFixed(1))}/s`;
-  const pause = throttle.held_until === null ? null : `nothing before ${throttle.held_until}`;
-  return `throttled: ${[rate, pause].filter((one) => one !== null).join(', ')}`;
+  if (throttle === null) return sending;
+  const { rate_per_second: rate, held_until: until } = throttle;
+  const limits = [
+    rate === null ? null : `at most ${Number(rate.toFixed(1))}/s`,
+    until === null ? null : `paused until ${until}`,
+  ];
+  return `throttled: ${limits.filter((limit) => limit !== null).join(', ')}`;
 }

@@ -1,8 +1,8 @@
-import type { Tone } from '../output/printer.ts';
+import type { Column, Tone } from '../output/render-table.ts';
 
-/** What the commands read of an order; the API's answer has more. */
+/** The fields of an order that the commands read. */
 export type Order = Readonly<{
-  /** Beyond 2^53 it is an exact number, so it is only ever written, never computed with. */
+  /** May exceed 2^53, so it is printed but never computed with. */
   id: number;
   idempotency_key: string;
   destination: string;
@@ -17,7 +17,7 @@ export type Order = Readonly<{
   first_sent_at: string | null;
   in_doubt: boolean;
   resolution: string | null;
-  needs_person: boolean;
+  needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
   response: Readonly<{
@@ -32,28 +32,6 @@ export type Order = Readonly<{
   archived: boolean;
 }>;
 
-/** One send, from its claim to its end. */
-export type Attempt = Readonly<{
-  no: number;
-  started_at: string | null;
-  ended_at: string | null;
-  outcome: string;
-  error: string | null;
-  outside_id: string | null;
-}>;
-
-/** One of an order's transitions, as the audit has it. */
-export type AuditEntry = Readonly<{
-  at: string;
-  status_from: string | null;
-  status_to: string;
-  retry_count: number;
-  last_error: string | null;
-  broker_order_id: string | null;
-  actor: string;
-  reason: string | null;
-}>;
-
 export const statuses = ['queued', 'sending', 'sent', 'failed', 'dead'] as const;
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -64,14 +42,18 @@ const tones: Readonly<Record<string, Tone>> = {
   dead: 'bad',
 };
 
-export function toneOf(status: string): Tone {
+export function toneOf({ status }: Pick<Order, 'status'>): Tone {
   return tones[status] ?? 'strong';
 }
 
-/** `dead (skipped, in doubt)`: what a person should know stands beside the status. */
+/** `dead (skipped, in doubt)` */
 export function statusOf({ status, resolution, held, in_doubt }: Order): string {
-  const more = [resolution, held ? 'held' : null, in_doubt && status !== 'sent' ? 'in doubt' : null].filter(
-    (one) => one !== null,
-  );
+  const more = [
+    resolution,
+    held ? 'blocked' : null,
+    in_doubt && status !== 'sent' ? 'in doubt' : null,
+  ].filter((each) => each !== null);
   return more.length === 0 ? status : `${status} (${more.join(', ')})`;
 }
+
+export const statusColumn: Column<Order> = { title: 'STATUS', text: statusOf, tone: toneOf };

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { runCli } from '../run-cli.ts';
 
-/** The commands against a server that notes what it was asked and answers what the test has written down. */
+/** The commands against a server that records requests and returns the test's answers. */
 
 type Asked = Readonly<{ method: string; url: string; key: string | undefined; actor: string; body: string }>;
 type Answer = Readonly<{ status?: number; body: string }>;
@@ -70,7 +70,7 @@ async function run(
 const added =
   '{"id":9007199254740993,"idempotency_key":"order-0001","destination":"broker","status":"queued"}';
 
-test('add passes the request on as it was written, with its key in the header', async () => {
+test('add sends the request unchanged, with its key in the header', async () => {
   const request = '{ "qty": 10000.0, "id": 12345678901234567890, "qty": 1, "注":"\\u6ce8" }';
   const { code, out, err, asked } = await run(
     ['add', '--destination', 'broker', '--key', 'order-0001', '--request', request, '--ordering-key', 'a"b'],
@@ -91,7 +91,7 @@ test('add passes the request on as it was written, with its key in the header', 
   assert.match(asked[0]?.actor ?? '', /^hanako@/);
 });
 
-test('add takes the request from a file and from standard input', async () => {
+test('add reads the request from a file and from standard input', async () => {
   const file = join(folder, 'order.json');
   const request = '{"symbol":"USDJPY","qty":1.50}\n';
   await writeFile(file, `\ufeff${request}`);
@@ -115,11 +115,11 @@ test('add takes the request from a file and from standard input', async () => {
   }
 });
 
-test('add says that an order was placed before, and as JSON only what came', async () => {
+test('add notes that an order was already added; --json prints only the answer', async () => {
   const args = ['add', '--key', 'order-0001', '--request', '{}'];
   const replayed = await run(args, { answer: [{ status: 200, body: added }] });
   assert.equal(replayed.code, 0);
-  assert.match(replayed.err, /^it was placed before, .*: redrive outbox show 9007199254740993\n$/);
+  assert.match(replayed.err, /^already added; .* run `redrive outbox show 9007199254740993`\n$/);
   const json = await run([...args, '--json'], { answer: [{ status: 200, body: added }] });
   assert.deepEqual([json.out, json.err], [`${added}\n`, '']);
 });
@@ -134,28 +134,32 @@ const wrong: readonly (readonly [what: string, args: readonly string[], error: R
   ['JSON that acts on a terminal', ['add', ...key, '--request', '{"a":\u009b31m}'], /not JSON: .*\\u009b/],
   ['a list', ['add', ...key, '--request', '[]'], /the request is not a JSON object/],
   ['null', ['supersede', '1', ...key, '--request', 'null'], /the request is not a JSON object/],
-  ['a file that is not there', ['add', ...key, '--request-file', '/nonexistent'], /cannot be read: ENOENT/],
+  ['a file that is not there', ['add', ...key, '--request-file', '/nonexistent'], /cannot read .*ENOENT/],
   ['a key with an end of line', ['add', '--key', 'a\nb-000000', '--request', '{}'], /visible ASCII/],
   ['a key beyond ASCII', ['supersede', '1', '--key', '注文-00000001', '--request', '{}'], /visible ASCII/],
-  ['a status that is none', ['list', '--status', 'gone'], /none of queued, sending, sent, failed, dead/],
+  [
+    'a status that is none',
+    ['list', '--status', 'gone'],
+    /Allowed choices are queued, sending, sent, failed, dead/,
+  ],
   ['all of one page', ['list', '--all', '--page', '2'], /cannot be used with/],
 ];
 
 for (const [what, args, error] of wrong)
-  test(`${what} is refused as wrong usage, and nothing is asked`, async () => {
+  test(`${what} is a usage error, and nothing is sent`, async () => {
     const { code, out, err, asked } = await run(args);
     assert.deepEqual([code, out, asked], [2, '', []]);
     assert.match(err, /^redrive: /);
     assert.match(err, error);
   });
 
-test('a request that is no UTF-8 is refused', async () => {
+test('a request that is not UTF-8 is a usage error', async () => {
   const stdin = Buffer.from('{"a":"\xff"}', 'latin1');
   const { code, err } = await run(['add', ...key, '--request-file', '-'], { stdin });
   assert.deepEqual([code, err], [2, 'redrive: standard input is not UTF-8\n']);
 });
 
-test('a refusal is shown with its code, its details and its request id', async () => {
+test('an error is printed with its code, details and request id', async () => {
   const body = JSON.stringify({
     error: {
       code: 'SYS_OUTBOX_INVALID_REQUEST',
@@ -193,7 +197,7 @@ const order = {
   first_sent_at: '2026-02-20T10:30:00.000+00:00',
   in_doubt: true,
   resolution: null,
-  needs_person: true,
+  needs_attention: true,
   supersedes_id: null,
   superseded_by_id: 1043,
   response: { status: 500, digest: 'sha256:00', broker_order_id: hostile },
@@ -226,12 +230,12 @@ const audit = [
   },
 ];
 
-/** No character that a terminal acts on, in anything that was said. */
+/** No control or format characters in the output. */
 function assertHarmless({ out, err }: Ended): void {
   assert.doesNotMatch(`${out}${err}`, /(?!\n)\p{Cc}|\p{Cf}/u);
 }
 
-test('show tells the order, its request, its attempts and its audit, and escapes what comes from outside', async () => {
+test('show prints the order with request, attempts and audit log, and escapes control characters', async () => {
   const answer = [{ body: JSON.stringify({ ...order, attempts, audit }) }];
   const shown = await run(['show', '1042'], { answer });
   assertHarmless(shown);
@@ -239,18 +243,18 @@ test('show tells the order, its request, its attempts and its audit, and escapes
   const lines = [
     /^id +1042$/m,
     /^status +dead \(in doubt\)$/m,
-    /^needs a person +look outside first, then redrive outbox supersede, or skip, with --effect-checked$/m,
+    /^needs attention +check the receiver, then run redrive outbox supersede or skip with --effect-checked$/m,
     /^superseded by +1043$/m,
     /^answer +HTTP 500, sha256:00$/m,
     /^ +1 {2}2026-02-20T10:30:00\.000\+00:00 +250 ms {2}dead +- /m,
     /^2026-02-20T10:30:00\.250\+00:00 {2}sending -> dead +8 /m,
   ];
   for (const line of lines) assert.match(shown.out, line);
-  assert.ok(shown.out.includes(`outside id      ${escaped}\n`));
+  assert.ok(shown.out.includes(`outside id       ${escaped}\n`));
   assert.ok(shown.out.includes('"text": "\\u001b[2J\\u202e\\n行"'));
 });
 
-test('ledger tells whether the effect has happened, and of every use of the key', async () => {
+test('ledger prints whether the request took effect, for every use of the key', async () => {
   const use = {
     idempotency_key: 'order-0001',
     request_digest: 'sha256:01',
@@ -272,16 +276,13 @@ test('ledger tells whether the effect has happened, and of every use of the key'
   const shown = await run(['ledger', 'a/b c'], { answer: [{ body: JSON.stringify(proof) }] });
   assertHarmless(shown);
   assert.equal(shown.asked[0]?.url, '/api/v1/outbox/ledger/a%2Fb%20c');
-  assert.match(shown.out, /^effect +failed: in doubt, an attempt may have had its effect$/m);
+  assert.match(shown.out, /^effect +failed: in doubt, an attempt may have taken effect$/m);
   assert.match(shown.out, /^order +1042, dead \(in doubt\), for broker$/m);
-  assert.match(
-    shown.out,
-    /an earlier use of the key\n.*\neffect +succeeded: it has happened outside, once\n/,
-  );
-  assert.match(shown.out, /^archived +yes: the key is free again$/m);
+  assert.match(shown.out, /earlier use of this key\n.*\neffect +succeeded: it took effect once\n/);
+  assert.match(shown.out, /^archived +yes, the key can be used again$/m);
 });
 
-test('destinations tell what holds their orders back', async () => {
+test('destinations prints why orders are not sent', async () => {
   const flows = {
     name: 'broker',
     configured: true,
@@ -311,7 +312,7 @@ test('destinations tell what holds their orders back', async () => {
   assert.deepEqual(
     lines.map((line) => line.replaceAll(/ {2,}/g, ' | ')),
     [
-      'broker | http | enforced | 0 | - | 3 | flows',
+      'broker | http | enforced | 0 | - | 3 | sending',
       'slow | http | enforced | 0 | 61s | 3 | throttled: at most 12.5/s',
       `away | http | enforced | >= 10000 | - | 3 | circuit open: ${escaped}, next probe 2026-02-20T10:31:00.000+00:00`,
       'forgotten | - | - | 0 | - | 3 | not configured on this server',
@@ -319,21 +320,21 @@ test('destinations tell what holds their orders back', async () => {
   );
 });
 
-test('list asks by its filters, and goes through all pages up to a limit', async () => {
+test('list sends its filters and reads all pages up to the limit', async () => {
   const page = (count: number, next: string | null): Answer => ({
     body: JSON.stringify({
       orders: Array.from({ length: count }, () => order),
       pagination: { total_count: 9, page: 1, has_next: next !== null, next_cursor: next },
     }),
   });
-  const filters = ['--status', 'DEAD', '--destination', 'b&c', '--key', 'order-0001', '--needs-person'];
+  const filters = ['--status', 'DEAD', '--destination', 'b&c', '--key', 'order-0001', '--needs-attention'];
   const times = ['--from', '2026-02-20T00:00:00+09:00', '--to', '2026-02-21T00:00:00Z'];
   const all = ['--all', '--page-size', '2', '--limit', '3'];
   const shown = await run(['list', ...filters, ...times, ...all], { answer: [page(2, 'c1'), page(1, 'c2')] });
   assertHarmless(shown);
   const expected =
     '/api/v1/outbox/orders?status=dead&destination=b%26c&idempotency_key=order-0001' +
-    '&created_from=2026-02-20T00%3A00%3A00%2B09%3A00&created_to=2026-02-21T00%3A00%3A00Z&needs_person=true';
+    '&created_from=2026-02-20T00%3A00%3A00%2B09%3A00&created_to=2026-02-21T00%3A00%3A00Z&needs_attention=true';
   assert.deepEqual(
     shown.asked.map((one) => one.url),
     [`${expected}&page_size=2&cursor=`, `${expected}&page_size=1&cursor=c1`],
@@ -343,11 +344,11 @@ test('list asks by its filters, and goes through all pages up to a limit', async
     shown.out,
     /^ *1042 {2}dead \(in doubt\) +8 {2}\S+ ago {2}broker +order-0001 {2}UNKNOWN: \\u001b/m,
   );
-  assert.equal(shown.err, 'ended at --limit 3; go on with --cursor c2\n');
+  assert.equal(shown.err, 'stopped at --limit 3; continue with --cursor c2\n');
 });
 
-test('a decision carries its reason and whether somebody looked', async () => {
-  const decided = { ...order, resolution: 'skipped', needs_person: false };
+test('a decision sends its reason and --effect-checked', async () => {
+  const decided = { ...order, resolution: 'skipped', needs_attention: false };
   const answer = [{ body: JSON.stringify(decided) }];
   const bare = await run(['cancel', '1042'], { answer });
   assert.deepEqual([bare.asked[0]?.url, bare.asked[0]?.body], ['/api/v1/outbox/orders/1042/cancel', '{}']);
@@ -356,10 +357,10 @@ test('a decision carries its reason and whether somebody looked', async () => {
   assert.deepEqual([full.code, full.out], [0, '1042 dead (skipped, in doubt)\n']);
 });
 
-test('supersede sends the corrected request with its own key', async () => {
+test('supersede sends the corrected request with the new key', async () => {
   const args = ['supersede', '1042', '--key', 'order-0001-b', '--request', '{"qty": 1.0}', '--reason', 'r'];
   const { code, out, asked } = await run(args, { answer: [{ status: 201, body: added }] });
-  assert.deepEqual([code, out], [0, '9007199254740993 queued in the place of 1042\n']);
+  assert.deepEqual([code, out], [0, '9007199254740993 queued (replaces 1042)\n']);
   assert.deepEqual(
     asked.map(({ url, key, body }) => [url, key, body]),
     [

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExactJson } from './exact-json.ts';
 
-test('numbers keep the digits that they came with', () => {
+test('numbers keep their digits', () => {
   const text = '{"n":12345678901234567890,"d":1.10,"e":1e400,"z":-0,"plain":7}';
   assert.equal(JSON.stringify(parseExactJson(text)), text);
 });
 
-test('numbers that JavaScript writes the same are numbers', () => {
+test('numbers that JavaScript formats the same are numbers', () => {
   assert.deepEqual(parseExactJson('{"a":[1,2.5,null,"3"]}'), { a: [1, 2.5, null, '3'] });
 });
 

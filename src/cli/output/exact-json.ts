@@ -8,7 +8,7 @@ declare global {
   }
 }
 
-/** A number that JavaScript would round or write differently, with the digits that it came with. */
+/** A number that JavaScript would round or format differently, with its original digits. */
 class ExactNumber {
   readonly #digits: string;
 
@@ -25,7 +25,7 @@ class ExactNumber {
   }
 }
 
-/** As JSON.parse, but stringified again every number still has the digits that it came with. */
+/** Like JSON.parse, but numbers keep their digits when stringified again. */
 export function parseExactJson(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source

@@ -6,7 +6,7 @@ const units = [
   { name: 's', seconds: 1, from: 1 },
 ] as const;
 
-/** `3m ago`: as exact as a person needs it. Clocks differ, so what lies a little ahead is `now`. */
+/** `3m ago`. Clocks differ, so an instant in the near future is `now`. */
 export function formatAge(instant: string | null, now: Date): string {
   if (instant === null) return '-';
   const seconds = Math.floor((now.getTime() - Date.parse(instant)) / 1000);

@@ -29,7 +29,7 @@ test('colours are for terminals only', () => {
   assert.equal(painted({}), 'DEAD');
 });
 
-test('JSON goes into a pipe as it came, and to a terminal without what it would act on', () => {
+test('JSON is piped unchanged and escaped on a terminal', () => {
   const json = '{"n":1.10,"text":"\u009b31m \u202e"}';
   const pipe = fakeTerminal({});
   createPrinter(pipe).json(json);
@@ -39,7 +39,7 @@ test('JSON goes into a pipe as it came, and to a terminal without what it would 
   assert.equal(screen.written(), '{"n":1.10,"text":"\\u009b31m \\u202e"}\n');
 });
 
-test('a table is as wide as the terminal, and in a pipe as wide as it needs', () => {
+test('a table is cut to the terminal width and is never cut in a pipe', () => {
   const columns = [{ title: 'ERROR', text: (row: string) => row, minWidth: 5 }];
   const screen = fakeTerminal({ isTTY: true, columns: 8 });
   createPrinter(screen).table(columns, ['connection refused']);
@@ -47,4 +47,24 @@ test('a table is as wide as the terminal, and in a pipe as wide as it needs', ()
   const pipe = fakeTerminal({ columns: 8 });
   createPrinter(pipe).table(columns, ['connection refused']);
   assert.equal(pipe.written(), 'ERROR\nconnection refused\n');
+});
+
+test('a table is not cut on a terminal of unknown width', () => {
+  const columns = [
+    { title: 'NAME', text: (row: string) => row, minWidth: 5 },
+    { title: 'ERROR', text: () => 'connection refused', minWidth: 5 },
+  ];
+  for (const width of [0, undefined, NaN]) {
+    const screen = fakeTerminal({ isTTY: true, ...(width === undefined ? {} : { columns: width }) });
+    createPrinter(screen).table(columns, ['orders.v1']);
+    assert.equal(screen.written(), 'NAME       ERROR\norders.v1  connection refused\n');
+  }
+});
+
+test('lines and notes escape all control characters but our colours', () => {
+  const screen = fakeTerminal({ isTTY: true });
+  const print = createPrinter(screen);
+  print.line(`${print.paint('bad', 'DEAD')} \u001b[2J\u009b31m\u202e`);
+  print.note('a\nb');
+  assert.equal(screen.written(), '\u001b[31mDEAD\u001b[39m \\u001b[2J\\u009b31m\\u202e\na\\nb\n');
 });

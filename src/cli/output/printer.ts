@@ -1,18 +1,24 @@
-import { styleText } from 'node:util';
+import { inspect, styleText } from 'node:util';
 import type { Output, Terminal } from '../terminal.ts';
-import { escapeText } from './escape-text.ts';
-import { renderTable, type Column } from './render-table.ts';
-
-export type Tone = 'good' | 'bad' | 'doubtful' | 'faint' | 'strong';
+import { escapeText } from '../../kernel/escape-text.ts';
+import { renderTable, type Column, type Tone } from './render-table.ts';
 
 const styles = { good: 'green', bad: 'red', doubtful: 'yellow', faint: 'dim', strong: 'bold' } as const;
 
-/** What a command tells: its result on standard output, everything about it on standard error. */
+/** The escape sequences that `paint` writes. */
+const ownColours = new RegExp(
+  `(\\u001b\\[(?:${Object.values(styles)
+    .flatMap((style) => inspect.colors[style] ?? [])
+    .join('|')})m)`,
+);
+
+/** A command's output: the result on standard output, notes on standard error. */
 export type Printer = Readonly<{
+  /** Escapes control characters, except for the colours of `paint`. */
   line(text: string): void;
-  /** For the person at the terminal; never a part of the result. */
+  /** For the reader at the terminal; not part of the result. */
   note(text: string): void;
-  /** JSON as it came. Only on a terminal, what it would act on is written as the same JSON's escapes. */
+  /** The JSON unchanged. On a terminal, control characters become JSON escapes. */
   json(text: string): void;
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
   paint(tone: Tone, text: string): string;
@@ -21,20 +27,32 @@ export type Printer = Readonly<{
 export function createPrinter(terminal: Terminal): Printer {
   const { stdout, stderr } = terminal;
   const hasColours = mayColour(stdout, terminal.env);
-  const line = (text: string): void => void stdout.write(`${text}\n`);
+  const paint = (tone: Tone, text: string): string =>
+    hasColours ? styleText(styles[tone], text, { validateStream: false }) : text;
+  const line = (text: string): void => void stdout.write(`${harmless(text, hasColours)}\n`);
   return {
     line,
-    note: (text) => void stderr.write(`${text}\n`),
-    json: (text) => line(stdout.isTTY === true ? escapeText(text) : text),
+    note: (text) => void stderr.write(`${harmless(text, hasColours)}\n`),
+    json: (text) => void stdout.write(`${stdout.isTTY === true ? escapeText(text) : text}\n`),
     table(columns, rows) {
-      const width = stdout.isTTY === true ? stdout.columns : undefined;
-      for (const row of renderTable(columns, rows, width)) line(row);
+      // Some terminals, and most pseudo-terminals of programs, report a width of 0.
+      const width = stdout.isTTY === true && stdout.columns ? stdout.columns : undefined;
+      for (const row of renderTable(columns, rows, { width, paint })) line(row);
     },
-    paint: (tone, text) => (hasColours ? styleText(styles[tone], text, { validateStream: false }) : text),
+    paint,
   };
 }
 
-/** As no-color.org has it: any value but the empty one. */
+/** Escapes what a command forgot to escape; escaped text is not changed again. */
+function harmless(text: string, hasColours: boolean): string {
+  if (!hasColours) return escapeText(text);
+  return text
+    .split(ownColours)
+    .map((part, index) => (index % 2 === 1 ? part : escapeText(part)))
+    .join('');
+}
+
+/** By no-color.org, any value of NO_COLOR but the empty one turns colours off. */
 function mayColour(stream: Output, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
 }

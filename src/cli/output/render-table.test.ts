@@ -32,11 +32,13 @@ test('without a terminal nothing is cut', () => {
   assert.ok(renderTable(columns, [{ id: 'a', count: 1, error }])[1]?.endsWith(error));
 });
 
-test('a narrow terminal cuts only what may be cut', () => {
+test('a narrow terminal cuts only columns with a minimum width', () => {
   const id = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
-  const [, line] = renderTable(columns, [{ id, count: 1, error: 'connection refused by the database' }], 60);
+  const [, line] = renderTable(columns, [{ id, count: 1, error: 'connection refused by the database' }], {
+    width: 60,
+  });
   assert.equal(line, `${id}      1  connection ref…`);
-  const [, narrow] = renderTable(columns, [{ id, count: 1, error: 'connection refused' }], 20);
+  const [, narrow] = renderTable(columns, [{ id, count: 1, error: 'connection refused' }], { width: 20 });
   assert.equal(narrow, `${id}      1  connectio…`);
 });
 
@@ -46,14 +48,15 @@ test('a cell cannot break out of its line', () => {
 });
 
 test('colours do not disturb the columns', () => {
-  const painted = columns.map((column) => ({ ...column, paint: (cell: string) => `<${cell}>` }));
-  assert.deepEqual(renderTable(painted, [{ id: 'a', count: 1, error: 'x' }]), [
+  const coloured = columns.map((column) => ({ ...column, tone: () => 'bad' as const }));
+  const paint = (_tone: string, cell: string): string => `<${cell}>`;
+  assert.deepEqual(renderTable(coloured, [{ id: 'a', count: 1, error: 'x' }], { paint }), [
     'ID  COUNT  ERROR',
     '<a >  <    1>  <x>',
   ]);
 });
 
-test('every line fits the terminal where the cells that are never cut do', () => {
+test('every line fits the terminal if the uncut columns do', () => {
   const row = fc.record({
     id: fc.string({ maxLength: 5 }),
     count: fc.nat(99_999),
@@ -61,7 +64,12 @@ test('every line fits the terminal where the cells that are never cut do', () =>
   });
   fc.assert(
     fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 60, max: 120 }), (rows, width) => {
-      for (const line of renderTable(columns, rows, width)) assert.ok(displayWidth(line) <= width);
+      for (const line of renderTable(columns, rows, { width })) assert.ok(displayWidth(line) <= width);
     }),
   );
+});
+
+test('a column is never cut below its minimum width', () => {
+  const [, line] = renderTable(columns, [{ id: 'a', count: 1, error: 'connection refused' }], { width: 3 });
+  assert.equal(line, 'a       1  connectio…');
 });

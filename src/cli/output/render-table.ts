@@ -1,36 +1,44 @@
+import { escapeText } from '../../kernel/escape-text.ts';
 import { cutToWidth, displayWidth } from './display-width.ts';
-import { escapeText } from './escape-text.ts';
+
+export type Tone = 'good' | 'bad' | 'doubtful' | 'faint' | 'strong';
 
 export type Column<Row> = Readonly<{
   title: string;
-  /** As it came from outside; the table escapes it. */
-  text: (row: Row) => string;
+  /** Unescaped; the table escapes it. `now` is for ages. */
+  text: (row: Row, now: Date) => string;
   align?: 'right';
-  /** Where the terminal is narrow the column may be cut down to this; without it, it is never cut. */
+  /** On a narrow terminal the column may be cut down to this width. Without it, it is never cut. */
   minWidth?: number;
-  /** Colours a cell that is already cut and padded. */
-  paint?: (cell: string, row: Row) => string;
+  tone?: (row: Row) => Tone | undefined;
+}>;
+
+export type TableStyle = Readonly<{
+  /** Of the terminal. Without it nothing is cut. */
+  width?: number | undefined;
+  paint?: (tone: Tone, cell: string) => string;
 }>;
 
 const gap = '  ';
 
-/** The lines of a table, its titles first. `width` is the terminal's; without one nothing is cut. */
+/** The lines of a table, titles first. */
 export function renderTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  width?: number,
+  { width, paint = (_tone, cell) => cell }: TableStyle = {},
 ): readonly string[] {
-  const cells = rows.map((row) => columns.map((column) => escapeText(column.text(row))));
+  const now = new Date();
+  const cells = rows.map((row) => columns.map((column) => escapeText(column.text(row, now))));
   const widths = fitColumns(columns, naturalWidths(columns, cells), width);
   const titles = columns.map(({ title, align }, i) => padCell(title, widths[i] ?? 0, align));
   return [
     titles.join(gap).trimEnd(),
     ...rows.map((row, r) => {
-      const line = columns.map(({ align, paint }, i) => {
+      const line = columns.map(({ align, tone }, i) => {
         const padded = padCell(cells[r]?.[i] ?? '', widths[i] ?? 0, align);
-        const isLast = i === columns.length - 1;
-        const cell = isLast ? padded.trimEnd() : padded;
-        return paint === undefined ? cell : paint(cell, row);
+        const cell = i === columns.length - 1 ? padded.trimEnd() : padded;
+        const colour = tone?.(row);
+        return colour === undefined ? cell : paint(colour, cell);
       });
       return line.join(gap).trimEnd();
     }),
@@ -46,7 +54,7 @@ function naturalWidths<Row>(
   );
 }
 
-/** Takes from the widest of the columns that may be cut until the line fits, or until nothing is left to take. */
+/** Narrows the widest cuttable column, again and again, until the line fits or no column can be cut. */
 function fitColumns<Row>(
   columns: readonly Column<Row>[],
   natural: readonly number[],
@@ -54,7 +62,7 @@ function fitColumns<Row>(
 ): readonly number[] {
   if (width === undefined) return natural;
   const floors = columns.map(({ minWidth, title }) => Math.max(minWidth ?? Infinity, displayWidth(title)));
-  const widths = natural.map((own, i) => (floors[i] === Infinity ? own : Math.min(own, width)));
+  const widths = natural.map((own, i) => Math.min(own, Math.max(width, floors[i] ?? Infinity)));
   const gaps = gap.length * (columns.length - 1);
   for (let excess = widths.reduce((sum, own) => sum + own, gaps) - width; excess > 0; excess -= 1) {
     const cuttable = widths.map((own, i) => (own > (floors[i] ?? Infinity) ? own : 0));

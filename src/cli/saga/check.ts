@@ -4,7 +4,7 @@ import { withExamples } from '../examples.ts';
 import { SilentFailure } from '../exit-code.ts';
 import { readText } from '../json-input.ts';
 import { configFrom } from '../options.ts';
-import { escapeText } from '../output/escape-text.ts';
+import { escapeText } from '../../kernel/escape-text.ts';
 import { createPrinter, type Printer } from '../output/printer.ts';
 import type { Column } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -17,10 +17,10 @@ export function addCheckCommand(saga: Command, terminal: Terminal): void {
   withExamples(
     saga
       .command('check')
-      .description('what is wrong with a workflow, or everything that can fail in it and what is undone then')
-      .argument('<file>', 'the workflow, in YAML or JSON; - is standard input')
-      .option('-c, --config <file>', 'configuration file with the services (also CONFIG_PATH)')
-      .option('--json', 'as JSON'),
+      .description('validate a workflow and list every failure point with its compensation')
+      .argument('<file>', 'workflow in YAML or JSON; - is standard input')
+      .option('-c, --config <file>', 'configuration file with the services (env: CONFIG_PATH)')
+      .option('--json', 'print JSON'),
     'redrive saga check workflows/place-order.yaml',
     'redrive saga check workflows/place-order.yaml --config config.yaml',
   ).action((file: string, args: CheckArgs) => checkFile(terminal, file, args));
@@ -38,7 +38,7 @@ async function checkFile(terminal: Terminal, file: string, args: CheckArgs): Pro
   if (!checked.valid) throw new SilentFailure();
 }
 
-/** Those of the configuration; null where none is named, because then nothing is known about them. */
+/** The configured services; null without a configuration file. */
 function servicesFrom(terminal: Terminal, args: CheckArgs): Services | null {
   if (args.config === undefined && !terminal.env['CONFIG_PATH']) return null;
   return configFrom(args, {}, terminal).services;
@@ -47,12 +47,12 @@ function servicesFrom(terminal: Terminal, args: CheckArgs): Services | null {
 const flawColumns: readonly Column<Flaw>[] = [
   { title: 'STEP', text: ({ step }) => step ?? '-' },
   { title: 'FIELD', text: ({ field }) => field || '-' },
-  { title: 'FLAW', text: ({ message }) => message },
+  { title: 'ERROR', text: ({ message }) => message },
 ];
 
 function showFlaws(print: Printer, flaws: readonly Flaw[]): void {
   print.table(flawColumns, flaws);
-  print.note(flaws.length === 1 ? '1 flaw' : `${flaws.length} flaws`);
+  print.note(flaws.length === 1 ? '1 error' : `${flaws.length} errors`);
 }
 
 const whens = { refused: 'is refused', in_doubt: 'is in doubt', aborted: 'is aborted' } as const;
@@ -70,27 +70,29 @@ function showPoints(
       { title: 'WHEN IT', text: ({ failure }) => whens[failure] },
       {
         title: 'ENDS',
-        text: ({ ends, person }) => (person === null ? ends.join(' or ') : 'with a person'),
-        paint: (cell, { person }) => (person === null ? cell : print.paint('doubtful', cell)),
+        text: ({ ends, person }) => (person === null ? ends.join(' or ') : 'needs attention'),
+        tone: ({ person }) => (person === null ? undefined : 'doubtful'),
       },
       { title: 'AFTER', text: afterOf },
     ],
     failure_points,
   );
   print.note('');
-  print.note('Aborted is a step during which the saga is cancelled, compensated or late; it is waited for.');
   print.note(
-    'An undo that is refused, or of which nobody knows the end after 10 attempts, waits for a person too.',
+    'Aborted: the saga is cancelled, compensated or past its deadline while the step runs; the step finishes first.',
   );
-  if (services === null) print.note('Without --config it was not looked at whether there are such services.');
+  print.note(
+    'An undo that is refused, or that fails for longer than undo_for (default 1d), needs attention too.',
+  );
+  if (services === null) print.note('Services were not checked: no --config.');
   for (const { service, reason } of unchecked)
-    print.note(`Whether ${service} has what is called could not be asked: ${escapeText(reason)}`);
+    print.note(`Methods of ${service} were not checked: ${escapeText(reason)}`);
 }
 
 function afterOf({ undo, person }: CheckedPoint): string {
   const sequence = undo.map(undoText).join(', ');
   if (person === null) return sequence === '' ? 'nothing to undo' : sequence;
-  // What an undo needs a person for stands in its place of the sequence.
+  // The sequence itself shows which undo needs attention.
   if (person.op === 'compensate') return sequence;
   return sequence === '' ? person.why : `${person.why}; if it was not done: ${sequence}`;
 }
@@ -104,6 +106,6 @@ function undoText(undo: CheckedUndo): string {
     case 'skip':
       return `skip ${undo.step}`;
     case 'ask':
-      return `undo ${undo.step} by a person (${undo.why})`;
+      return `undo ${undo.step} manually (${undo.why})`;
   }
 }

@@ -1,26 +1,23 @@
-import type { Command } from 'commander';
-import { withExamples } from '../examples.ts';
-import type { Terminal } from '../terminal.ts';
-import { addActionCommands } from './act.ts';
+import type { SliceCommands } from '../slice/add-slice.ts';
+import { list, show } from './browse.ts';
 import { addCheckCommand } from './check.ts';
-import { addListCommand } from './list.ts';
+import { cancel, compensate, resolve, retry, skip } from './decide.ts';
 import { addProbeCommand } from './probe/probe-command.ts';
-import { addShowCommand } from './show.ts';
-import { addStartCommand } from './start.ts';
-import { addWorkflowCommands } from './workflows.ts';
+import { retryAll } from './retry-all.ts';
+import { start } from './start.ts';
+import { register, workflows } from './workflows.ts';
 
-export function addSagaCommand(program: Command, terminal: Terminal): void {
-  const saga = withExamples(
-    program.command('saga').description('workflows of several services, done as a whole or undone'),
+export const sagaCommands: SliceCommands = {
+  name: 'saga',
+  description: 'sagas and workflows: check, register, start, list, retry, compensate',
+  examples: [
     'redrive saga check workflows/place-order.yaml',
-    'redrive saga list --needs-person',
+    'redrive saga list --needs-attention',
     "redrive saga retry 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11 charge --reason 'it is back'",
-  );
-  addCheckCommand(saga, terminal);
-  addProbeCommand(saga, terminal);
-  addWorkflowCommands(saga, terminal);
-  addStartCommand(saga, terminal);
-  addListCommand(saga, terminal);
-  addShowCommand(saga, terminal);
-  addActionCommands(saga, terminal);
-}
+  ],
+  groups: {
+    Read: [list, show, workflows],
+    Change: [register, start, retry, skip, resolve, retryAll, cancel, compensate],
+    'Test workflows and services, without a server': [addCheckCommand, addProbeCommand],
+  },
+};

@@ -1,12 +1,11 @@
-import type { Command } from 'commander';
-import { withApiOptions, type ApiArgs } from '../api/api-options.ts';
-import { openApiSession } from '../api/api-session.ts';
-import { withExamples } from '../examples.ts';
+import { escapeText } from '../../kernel/escape-text.ts';
+import type { ApiSession } from '../api/api-session.ts';
 import { readText } from '../json-input.ts';
-import { escapeText } from '../output/escape-text.ts';
+import { textColumn } from '../output/columns.ts';
 import { showFacts, showJson } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
-import type { Terminal } from '../terminal.ts';
+import { rowsAs, sliceCommand } from '../slice/api-command.ts';
+import { requestOf } from '../slice/request-of.ts';
 
 type Workflow = Readonly<{
   name: string;
@@ -15,62 +14,65 @@ type Workflow = Readonly<{
   hash: string;
 }>;
 
-export function addWorkflowCommands(saga: Command, terminal: Terminal): void {
-  withExamples(
-    withApiOptions(
-      saga.command('workflows').description('the workflows that sagas can be started of, or one of them'),
-    ).argument('[name]', 'one with its definition'),
-    'redrive saga workflows',
-    'redrive saga workflows place-order',
-  ).action(async (name: string | undefined, args: ApiArgs) => {
-    if (name === undefined) await listWorkflows(terminal, args);
-    else await showWorkflow(terminal, name, args);
-  });
+/** Older servers send no warnings. */
+type Registered = Omit<Workflow, 'step_names'> & Readonly<{ warnings?: readonly string[] }>;
 
-  withExamples(
-    withApiOptions(
-      saga.command('register').description('make a workflow the one that new sagas begin with'),
-    ).argument('<file>', 'the workflow, in YAML or JSON; - is standard input'),
-    'redrive saga register workflows/place-order.yaml',
-  ).action((file: string, args: ApiArgs) => register(terminal, file, args));
+const columns: readonly Column<Workflow>[] = [
+  textColumn('NAME', ({ name }) => name),
+  textColumn('STEPS', ({ step_names }) => step_names.join(', '), 12),
+  textColumn('HASH', ({ hash }) => hash.slice(0, 'sha256:'.length + 12)),
+];
+
+export const workflows = sliceCommand(
+  {
+    name: 'workflows',
+    description: 'list workflows, or show one',
+    inputs: [{ flags: '[name]', text: 'workflow to show' }],
+    examples: ['redrive saga workflows', 'redrive saga workflows place-order'],
+  },
+  async (session, values) => {
+    if (values['name'] !== undefined) {
+      const call = requestOf('GET /api/v1/workflows/{name}', [], values);
+      const answer = await session.call<Workflow & Readonly<{ definition: unknown }>>(call);
+      return session.show(answer, (workflow) => printWorkflow(workflow, session));
+    }
+    const answer = await session.call<Readonly<Record<string, unknown>>>(
+      requestOf('GET /api/v1/workflows', [], values),
+    );
+    session.show(answer, (all) => rowsAs('workflows', columns, 'no workflows')(all, session));
+  },
+);
+
+function printWorkflow(
+  { name, step_names, hash, definition }: Workflow & Readonly<{ definition: unknown }>,
+  { print }: ApiSession,
+): void {
+  showFacts(print, [
+    ['name', name],
+    ['steps', step_names.join(', ')],
+    ['hash', hash],
+  ]);
+  showJson(print, 'definition', definition);
 }
 
-async function listWorkflows(terminal: Terminal, args: ApiArgs): Promise<void> {
-  const session = openApiSession(terminal, args, 'workflows');
-  const { print } = session;
-  const answer = await session.call<Readonly<{ workflows: readonly Workflow[] }>>({ path: [] });
-  const columns: readonly Column<Workflow>[] = [
-    { title: 'NAME', text: ({ name }) => name },
-    { title: 'STEPS', text: ({ step_names }) => step_names.join(', '), minWidth: 12 },
-    { title: 'HASH', text: ({ hash }) => hash.slice(0, 'sha256:'.length + 12) },
-  ];
-  session.show(answer, ({ workflows }) => {
-    if (workflows.length === 0) print.note('no workflows');
-    else print.table(columns, workflows);
-  });
-}
-
-async function showWorkflow(terminal: Terminal, name: string, args: ApiArgs): Promise<void> {
-  const session = openApiSession(terminal, args, 'workflows');
-  const { print } = session;
-  const answer = await session.call<Workflow & Readonly<{ definition: unknown }>>({ path: [name] });
-  session.show(answer, (workflow) => {
-    showFacts(print, [
-      ['name', workflow.name],
-      ['steps', workflow.step_names.join(', ')],
-      ['hash', workflow.hash],
-    ]);
-    showJson(print, 'definition', workflow.definition);
-  });
-}
-
-async function register(terminal: Terminal, file: string, args: ApiArgs): Promise<void> {
-  const text = await readText(terminal, { text: undefined, file, what: 'the workflow', options: 'a file' });
-  const session = openApiSession(terminal, args, 'workflows');
-  const answer = await session.call<Workflow>({ method: 'POST', path: [], body: { workflow_yaml: text } });
-  session.show(answer, ({ name, step_count, hash }) =>
-    session.print.line(
-      `${escapeText(name)}: ${step_count === 1 ? '1 step' : `${step_count} steps`}, ${hash}`,
-    ),
-  );
-}
+export const register = sliceCommand(
+  {
+    name: 'register',
+    description: 'register a workflow; new sagas use it, running sagas keep theirs',
+    inputs: [{ flags: '<file>', text: 'workflow in YAML or JSON; - is standard input' }],
+    examples: ['redrive saga register workflows/place-order.yaml'],
+  },
+  async (session, { file }, terminal) => {
+    const from = { text: undefined, file: String(file), what: 'the workflow', options: 'a file' };
+    const body = { workflow_yaml: await readText(terminal, from) };
+    const answer = await session.call<Registered>({
+      ...requestOf('POST /api/v1/workflows', [], {}),
+      body,
+    });
+    session.show(answer, ({ name, step_count, hash, warnings = [] }) => {
+      const steps = step_count === 1 ? '1 step' : `${step_count} steps`;
+      session.print.line(`${escapeText(name)}: ${steps}, ${hash}`);
+      for (const warning of warnings) session.print.note(`warning: ${escapeText(warning)}`);
+    });
+  },
+);

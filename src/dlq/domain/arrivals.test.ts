@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { planArrivals, type KnownRow } from './arrivals.ts';
 import type { DeadLetter } from './dead-letter.ts';
-import { recordSha256 } from './record.ts';
+import { recordSha256 } from './record-sha256.ts';
 
 const value = Buffer.from('{"order":1}');
 const key = Buffer.from('c-1');
 
 function letter(offset: bigint, lineage: DeadLetter['lineage'] = null, bytes = value): DeadLetter {
   return {
-    record: { offset, timestamp: 0n, key, value: bytes, headers: [] },
+    record: { offset, timestamp: 0n, key, value: bytes, headers: [], compression: 'none' },
     isJson: true,
     originalTopic: 'orders.v1',
     unroutable: false,
@@ -33,13 +33,14 @@ function row(id: string, state: Partial<KnownRow['state']> = {}): KnownRow {
     epoch: 5n,
     isArchived: false,
     originalTopic: 'orders.v1',
+    attempts: new Map(),
     publishedSha256: recordSha256(key, value),
     state: { status: 'RESOLVED', retryCount: 1, maxRetries: 3, attemptNo: 1, leaseIsLive: false, ...state },
   };
 }
 
 const back = (messageId: string, attempt: number | null = 1): DeadLetter['lineage'] => {
-  return { messageId, attempt, toldTopic: 'orders.v1' };
+  return { messageId, attempt, headerTopic: 'orders.v1' };
 };
 const known = (...rows: KnownRow[]): ReadonlyMap<string, KnownRow> =>
   new Map(rows.map((one) => [one.id, one]));
@@ -50,7 +51,7 @@ test('records without our headers, and those that name an unknown message, are n
   assert.ok(plan.inserts.every(({ parentId, status }) => parentId === null && status === 'PENDING'));
 });
 
-test('several records of one message apply one after another, and the last error stays', () => {
+test('several records of one message are applied in order, and the last error stays', () => {
   const plan = planArrivals([letter(0n, back('a')), letter(1n, back('a'))], known(row('a')), new Set(), 3);
   assert.deepEqual(
     plan.arrivals.map(({ kind, from, to }) => [kind, from.status, to.status]),
@@ -64,12 +65,12 @@ test('several records of one message apply one after another, and the last error
   assert.deepEqual([plan.reopened, plan.folded], [1, 1]);
 });
 
-test('a failure of an earlier attempt changes nothing but the history', () => {
+test('a failure of an earlier attempt changes only the history', () => {
   const plan = planArrivals([letter(0n, back('a', 1))], known(row('a', { attemptNo: 2 })), new Set(), 3);
   assert.deepEqual([plan.changes.length, plan.arrivals[0]?.kind, plan.folded], [0, 'late_failure', 1]);
 });
 
-test('a child whose inherited budget is spent is dead on arrival', () => {
+test('a child that inherits no attempts is DEAD on arrival', () => {
   const other = Buffer.from('another message');
   const spent = known(row('a', { retryCount: 3 }));
   const plan = planArrivals([letter(0n, back('a'), other)], spent, new Set(), 3);
@@ -79,7 +80,7 @@ test('a child whose inherited budget is spent is dead on arrival', () => {
   );
 });
 
-test('every record is counted exactly once, whatever comes in', () => {
+test('every record is counted exactly once', () => {
   const arrival = fc.record({
     about: fc.constantFrom('a', 'b', 'unknown', null),
     attempt: fc.option(fc.integer({ min: 1, max: 4 })),

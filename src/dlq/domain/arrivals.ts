@@ -1,12 +1,12 @@
 import type { DeadLetter } from './dead-letter.ts';
 import { traceLineage, type KnownMessage } from './lineage.ts';
 import type { MessageState, Status } from './message.ts';
-import { recordSha256 } from './record.ts';
+import { recordSha256 } from './record-sha256.ts';
 
 /**
- * What a batch of arriving dead letters does to the messages: which become rows of their own, which are known
- * messages failing again, which were taken before. Pure, so that the rules can be tested without a database;
- * the caller holds the known messages locked and writes the plan in the transaction that moves the position.
+ * Plans what a batch of dead letters changes: which are new messages, which are known messages that failed again, and
+ * which were stored before. The caller has locked the known messages and writes the plan in the transaction that
+ * moves the position.
  */
 export type KnownRow = KnownMessage & Readonly<{ id: string; epoch: bigint; isArchived: boolean }>;
 
@@ -44,7 +44,7 @@ export type ArrivalPlan = Readonly<{
 export function planArrivals(
   letters: readonly DeadLetter[],
   known: ReadonlyMap<string, KnownRow>,
-  taken: ReadonlySet<bigint>,
+  stored: ReadonlySet<bigint>,
   maxRetries: number,
 ): ArrivalPlan {
   const inserts: NewMessage[] = [];
@@ -53,7 +53,7 @@ export function planArrivals(
   let reread = 0;
 
   for (const letter of letters) {
-    if (taken.has(letter.record.offset)) {
+    if (stored.has(letter.record.offset)) {
       reread += 1;
       continue;
     }
@@ -62,13 +62,13 @@ export function planArrivals(
       inserts.push({ letter, status: 'PENDING', retryCount: 0, parentId: null });
       continue;
     }
-    // Several records of one message apply one after another, in the order of their offsets.
+    // Several records of one message are applied in the order of their offsets.
     const from = changes.get(row.id)?.next ?? row.state;
     const lineage = traceLineage(
       { ...row, state: from },
       {
         attempt: letter.lineage.attempt,
-        toldTopic: letter.lineage.toldTopic,
+        headerTopic: letter.lineage.headerTopic,
         originalTopic: letter.originalTopic,
         sha256: recordSha256(letter.record.key, letter.record.value),
       },
@@ -102,7 +102,7 @@ export function planArrivals(
   };
 }
 
-/** A child whose inherited budget is spent is dead on arrival: a copied header must not open an endless loop. */
+/** A child that inherits no attempts is DEAD on arrival: a copied header must not cause an endless loop. */
 function childOf(parentId: string, letter: DeadLetter, inherited: number, maxRetries: number): NewMessage {
   const isSpent = inherited >= maxRetries && inherited > 0;
   return { letter, parentId, retryCount: inherited, status: isSpent ? 'DEAD' : 'PENDING' };

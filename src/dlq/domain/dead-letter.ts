@@ -1,9 +1,9 @@
-import type { RawRecord } from './record.ts';
+import type { BrokerRecord } from '../../kernel/broker-record.ts';
 
-/** A dead letter as understood on arrival: what failed, where and why, beside the record itself. */
+/** A decoded dead letter: the record, and what failed, where and why. */
 export type DeadLetter = Readonly<{
-  record: RawRecord;
-  /** PostgreSQL's JSON can hold the value. */
+  record: BrokerRecord;
+  /** The value can be stored as jsonb. */
   isJson: boolean;
   originalTopic: string;
   unroutable: boolean;
@@ -16,11 +16,11 @@ export type DeadLetter = Readonly<{
   originalOffset: bigint | null;
   originalTimestampMs: bigint | null;
   fingerprint: string | null;
-  /** What our own headers say, if a message that we re-drove has come back. */
-  lineage: Readonly<{ messageId: string; attempt: number | null; toldTopic: string | null }> | null;
+  /** What our own headers say, if a republished message came back. */
+  lineage: Readonly<{ messageId: string; attempt: number | null; headerTopic: string | null }> | null;
 }>;
 
-/** What is left when a record's derived fields cannot be stored: its bytes, and that it could not be read. */
+/** For a record whose decoded fields the database rejects: keeps its bytes, without the fields. */
 export function undecodable(letter: DeadLetter, sourceTopic: string, reason: string): DeadLetter {
   return {
     record: letter.record,

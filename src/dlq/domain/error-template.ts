@@ -1,15 +1,15 @@
-/** Only the beginning of a message is looked at, and only so much of its template is kept. */
+/** Limits on how much of a message is read, and how much of its template is kept. */
 const MESSAGE_MAX_LENGTH = 2048;
 const TEMPLATE_MAX_LENGTH = 512;
 
 /**
- * An error message with its variable parts replaced, so that the same failure of different messages reads the
- * same: `order 4711 of ann@shop.example is locked` becomes `order <n> of <email> is locked`. Every step looks
- * at a character a bounded number of times, so no message is slow to read.
+ * An error message with its variable parts replaced, so that the same failure has the same template for different
+ * messages: `order 4711 of ann@shop.example is locked` becomes `order <n> of <email> is locked`. Linear in the length of
+ * the message.
  */
 export function templateOf(message: string): string {
   const input = message.length > MESSAGE_MAX_LENGTH ? message.slice(0, MESSAGE_MAX_LENGTH) : message;
-  // Closing quotes that do not come any more, so that they are not looked for again and again.
+  // Closing quotes that the rest of the message does not have, so that they are not searched for again.
   const missing = new Set<string>();
   let template = '';
   let at = 0;
@@ -24,7 +24,7 @@ export function templateOf(message: string): string {
   return tidy(template);
 }
 
-/** A list of any length reads like one item, a signed number like an unsigned one, and an address ends at a blank. */
+/** Collapses lists to one item, drops signs of numbers, and ends URLs at a blank. */
 function tidy(template: string): string {
   return template
     .replaceAll(/\s+/g, ' ')
@@ -46,7 +46,7 @@ const CLOSING_QUOTE: Readonly<Record<string, string>> = {
   '「': '」',
 };
 
-/** The position after the closing quote, or `open` when nothing is quoted here: `can't` holds no quote. */
+/** The position after the closing quote, or `open` if nothing is quoted here: `can't` has an apostrophe, not a quote. */
 function endOfQuoted(input: string, open: number, missing: Set<string>): number {
   const closing = CLOSING_QUOTE[input[open] ?? ''];
   if (closing === undefined || missing.has(closing)) return open;
@@ -92,7 +92,7 @@ function maskWord(word: string): string {
 
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/gi;
 
-/** Where a sentence's punctuation begins that follows the word. */
+/** Where the punctuation after the word begins. */
 function endOfCore(word: string): number {
   let end = word.length;
   while (end > 0 && '.:!?'.includes(word[end - 1] ?? ' ')) end -= 1;
@@ -115,7 +115,7 @@ function maskCore(core: string): string {
   return core.replace(OBJECT_HASH, '@<id>').replaceAll(/[A-Za-z\d]+/g, maskAtom);
 }
 
-/** What Java appends to the class of an object that has no text: `com.acme.Order@1b2c3d4`. */
+/** Java's default `toString`: `com.acme.Order@1b2c3d4`. */
 const OBJECT_HASH = /@[\da-f]{1,8}$/;
 
 function maskAtom(atom: string): string {
@@ -125,7 +125,7 @@ function maskAtom(atom: string): string {
   return isId ? '<id>' : atom.replaceAll(/\d+/g, '<n>');
 }
 
-/** How often letters and digits take turns: names do it once or twice (`sha256sum`), random ids all the time. */
+/** How often letters and digits alternate: once or twice in names (`sha256sum`), more often in random ids. */
 function countChanges(atom: string): number {
   return atom.match(/\d(?=\D)|\D(?=\d)/g)?.length ?? 0;
 }

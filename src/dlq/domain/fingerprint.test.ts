@@ -13,7 +13,7 @@ const error: FingerprintedError = {
 const fingerprintOf = (changes: Partial<FingerprintedError> = {}): string =>
   createFingerprinter()({ ...error, ...changes }).fingerprint;
 
-test('the basis says why a message was grouped', () => {
+test('the basis shows why a message was grouped', () => {
   assert.deepEqual(createFingerprinter()(error).basis, {
     class: 'java.lang.IllegalStateException',
     message: 'customer <n> is locked',
@@ -30,16 +30,16 @@ test('the basis says why a message was grouped', () => {
 });
 
 // Stored fingerprints must stay comparable: a change of this value calls for a new version.
-test('version 1 is what it always was', () => {
+test('version 1 has not changed', () => {
   assert.equal(fingerprintOf(), 'v1:a75b1c88ab4beae9c08917525c8ab898');
 });
 
-test('variable parts and line numbers do not change it', () => {
+test('variable parts and line numbers do not change the fingerprint', () => {
   const errorStack = error.errorStack?.replaceAll('4711', '9').replace(':42)', ':77)');
   assert.equal(fingerprintOf({ errorMessage: 'customer 9 is locked', errorStack }), fingerprintOf());
 });
 
-test('class, wording and place each change it', () => {
+test('class, message and frame each change the fingerprint', () => {
   const all = [
     fingerprintOf(),
     fingerprintOf({ errorClass: 'java.lang.IllegalArgumentException' }),
@@ -51,7 +51,7 @@ test('class, wording and place each change it', () => {
   assert.equal(new Set(all).size, all.length);
 });
 
-test('what it has seen before never changes what it says', () => {
+test('the cache never changes the result', () => {
   const anyError = fc.record({
     errorClass: fc.option(fc.string(), { nil: undefined }),
     errorMessage: fc.string(),
@@ -66,7 +66,7 @@ test('what it has seen before never changes what it says', () => {
   );
 });
 
-test('it remembers a bounded number of causes', () => {
+test('the cache has a maximum size', () => {
   const print = createFingerprinter();
   const first = print(error);
   assert.equal(print({ ...error, errorMessage: 'customer 1 is locked' }), first);
@@ -75,7 +75,7 @@ test('it remembers a bounded number of causes', () => {
   assert.deepEqual(print(error), first);
 });
 
-test('its form is the version and 16 bytes in hex, whatever the error', () => {
+test('a fingerprint is the version and 16 bytes in hex, whatever the error', () => {
   const print = createFingerprinter();
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (errorMessage, errorStack) => {

@@ -3,9 +3,9 @@ import { templateOf } from './error-template.ts';
 import { topUserFrame } from './user-frame.ts';
 
 /**
- * Failures of the same cause have the same fingerprint: it is a hash of the cause's class, of the message
- * without its variable parts and of the place in the user's code. The basis says in words why a message was
- * grouped as it was. The version changes with the algorithm, so that old and new fingerprints never mix.
+ * Failures with the same cause have the same fingerprint: a hash of the cause's class, of the message without its
+ * variable parts, and of the frame in the user's code. The basis shows why a message was grouped as it was. The version
+ * changes with the algorithm, so that old and new fingerprints never mix.
  */
 export type Fingerprint = Readonly<{ fingerprint: string; basis: FingerprintBasis }>;
 
@@ -19,19 +19,19 @@ export type FingerprintedError = Readonly<{
 
 const VERSION = 'v1';
 const NAME_MAX_LENGTH = 256;
-const REMEMBERED_MAX = 1024;
+const CACHE_MAX = 1024;
 
-/** The function remembers the hashes of recent causes, as a burst of dead letters mostly has few. */
+/** Caches the hashes of recent causes: a burst of dead letters usually has few. */
 export function createFingerprinter(): (error: FingerprintedError) => Fingerprint {
-  const remembered = new Map<string, Fingerprint>();
+  const cache = new Map<string, Fingerprint>();
   return (error) => {
     const basis = basisOf(error);
     const key = JSON.stringify([VERSION, basis.class, basis.message, basis.frame]);
-    const known = remembered.get(key);
-    if (known !== undefined) return known;
-    if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+    const cached = cache.get(key);
+    if (cached !== undefined) return cached;
+    if (cache.size >= CACHE_MAX) cache.clear();
     const fingerprint = { fingerprint: `${VERSION}:${hash('sha256', key).slice(0, 32)}`, basis };
-    remembered.set(key, fingerprint);
+    cache.set(key, fingerprint);
     return fingerprint;
   };
 }

@@ -11,22 +11,27 @@ const state: MessageState = {
   attemptNo: 4,
   leaseIsLive: false,
 };
-const known: KnownMessage = { state, publishedSha256: sha256, originalTopic: 'orders.v1' };
-const arrival: Arrival = { attempt: 4, sha256, toldTopic: 'orders.v1', originalTopic: 'orders.v1' };
+const known: KnownMessage = {
+  state,
+  attempts: new Map(),
+  publishedSha256: sha256,
+  originalTopic: 'orders.v1',
+};
+const arrival: Arrival = { attempt: 4, sha256, headerTopic: 'orders.v1', originalTopic: 'orders.v1' };
 
-test('what we published and comes back from the same topic is the same message failing again', () => {
+test('a published record that comes back from the same topic is the same message', () => {
   const lineage = traceLineage(known, arrival);
   assert.ok(lineage.kind === 'reopened');
   assert.deepEqual(lineage.next, { ...state, status: 'PENDING' });
 });
 
-test('it needs no told topic and no attempt number to be recognised', () => {
-  assert.equal(traceLineage(known, { ...arrival, toldTopic: null }).kind, 'reopened');
+test('a record is recognised without a topic or attempt number in its headers', () => {
+  assert.equal(traceLineage(known, { ...arrival, headerTopic: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: 9 }).kind, 'reopened');
 });
 
-test('the last allowed attempt that comes back is DEAD', () => {
+test('a message whose last attempt comes back is DEAD', () => {
   const lineage = traceLineage({ ...known, state: { ...state, retryCount: 3 } }, arrival);
   assert.ok(lineage.kind === 'reopened' && lineage.next.status === 'DEAD');
 });
@@ -35,29 +40,48 @@ test('a failure of an earlier attempt changes nothing', () => {
   assert.equal(traceLineage(known, { ...arrival, attempt: 3 }).kind, 'late_failure');
 });
 
-test('PENDING and DEAD keep their status when the failure arrives once more', () => {
+test('PENDING and DEAD messages keep their status when the failure arrives again', () => {
   for (const status of ['PENDING', 'DEAD'] as const)
     assert.equal(traceLineage({ ...known, state: { ...state, status } }, arrival).kind, 'repeated');
 });
 
-test('headers copied to another message make a child, which shares the budget only on the same topic', () => {
+test('headers copied to another message make a child, which inherits the budget only on the same topic', () => {
   const other = { ...arrival, sha256: Buffer.alloc(32, 2) };
   assert.deepEqual(traceLineage(known, other), { kind: 'child', retryCount: 1 });
-  assert.deepEqual(traceLineage(known, { ...other, toldTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
+  assert.deepEqual(traceLineage(known, { ...other, headerTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
     kind: 'child',
     retryCount: 0,
   });
-  assert.deepEqual(traceLineage(known, { ...arrival, toldTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
+  assert.deepEqual(traceLineage(known, { ...arrival, headerTopic: 'bills.v1', originalTopic: 'bills.v1' }), {
     kind: 'child',
     retryCount: 0,
   });
 });
 
-test('a child shares the budget also where only the name of its dead-letter topic tells where it belongs', () => {
-  const other = { ...arrival, sha256: Buffer.alloc(32, 2), toldTopic: null };
+test('a child inherits the budget also if only the name of its dead-letter topic gives its topic', () => {
+  const other = { ...arrival, sha256: Buffer.alloc(32, 2), headerTopic: null };
   assert.deepEqual(traceLineage(known, other), { kind: 'child', retryCount: 1 });
 });
 
 test('a message that was never published cannot come back', () => {
   assert.equal(traceLineage({ ...known, publishedSha256: null }, arrival).kind, 'child');
+});
+
+test('a record is compared with the attempt that it names, or the newest if it names none', () => {
+  const first = { sha256: Buffer.alloc(32, 7), topic: 'orders.v0' };
+  const newest = { sha256, topic: 'orders.v1' };
+  const routed = {
+    ...known,
+    originalTopic: 'orders.v2',
+    attempts: new Map([
+      [1, first],
+      [4, newest],
+    ]),
+  };
+  const late = { ...arrival, attempt: 1, sha256: first.sha256, headerTopic: 'orders.v0' };
+  assert.equal(traceLineage(routed, late).kind, 'late_failure');
+  assert.equal(traceLineage(routed, { ...late, headerTopic: 'orders.v1' }).kind, 'child');
+  assert.equal(traceLineage(routed, { ...late, sha256 }).kind, 'child');
+  for (const attempt of [4, 9, null])
+    assert.equal(traceLineage(routed, { ...arrival, attempt }).kind, 'reopened', String(attempt));
 });

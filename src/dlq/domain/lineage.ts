@@ -1,41 +1,49 @@
 import { comeBack, type MessageState } from './message.ts';
 
 /**
- * Is an arriving dead letter a message that we re-drove, failing again? Headers alone do not prove it: a
- * consumer may copy ours to other messages that it sends. It is the same message only if key and value are
- * what we last published and the topic it failed on, if told, is the one we published to. Only then does its
- * failure count against the same budget, which bounds the loop consumer -> dead letter -> retry -> consumer.
+ * Decides whether a dead letter is a message that we republished and that failed again. Our headers alone do not prove
+ * it: a consumer may copy them to other messages. It is the same message only if key and value are those that the
+ * named attempt published, and the topic in its headers, if there is one, is the topic of that attempt. Only then does
+ * the failure count against the same budget, which limits the loop consumer -> dead letter -> retry -> consumer.
  */
 export type Arrival = Readonly<{
-  /** From `redrive-attempt`; null when the header is missing or unreadable. */
+  /** From `redrive-attempt`; null if the header is missing or malformed. */
   attempt: number | null;
   sha256: Buffer;
-  /** The topic on which it failed, if its headers tell. */
-  toldTopic: string | null;
-  /** Where it belongs, told or not. */
+  /** The topic on which it failed, from its headers. */
+  headerTopic: string | null;
+  /** Where it belongs, from headers, a rule or the name of its topic. */
   originalTopic: string;
 }>;
 
+/** What an attempt published, and where. */
+export type SentAttempt = Readonly<{ sha256: Buffer; topic: string }>;
+
 export type KnownMessage = Readonly<{
   state: MessageState;
+  /** The attempts that the arriving records name, by number; attempts from before hashes were stored are missing. */
+  attempts: ReadonlyMap<number, SentAttempt>;
+  /** What the newest attempt published, if the attempt is missing. */
   publishedSha256: Buffer | null;
   originalTopic: string;
 }>;
 
 export type Lineage =
-  /** A message of its own that names this one as its parent. */
+  /** A new message with this one as its parent. */
   | Readonly<{ kind: 'child'; retryCount: number }>
-  /** An earlier attempt fails after a later one was sent: worth a line of history, nothing else. */
+  /** An earlier attempt failed after a later one was sent: only the history gets an entry. */
   | Readonly<{ kind: 'late_failure' }>
   /** The same message failed again, and its status changes. */
   | Readonly<{ kind: 'reopened'; next: MessageState }>
-  /** The same message failed again, and nothing but its error changes. */
+  /** The same message failed again, and only its error changes. */
   | Readonly<{ kind: 'repeated' }>;
 
 export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
-  const isSameRecord = known.publishedSha256?.equals(arrival.sha256) === true;
-  const isToldOtherwise = arrival.toldTopic !== null && arrival.toldTopic !== known.originalTopic;
-  if (!isSameRecord || isToldOtherwise)
+  const sent = known.attempts.get(namedAttempt(known.state, arrival.attempt));
+  const isSameRecord = (sent?.sha256 ?? known.publishedSha256)?.equals(arrival.sha256) === true;
+  const sentTo = sent?.topic ?? known.originalTopic;
+  const isOtherTopic = arrival.headerTopic !== null && arrival.headerTopic !== sentTo;
+  if (!isSameRecord || isOtherTopic)
     return {
       kind: 'child',
       retryCount: arrival.originalTopic === known.originalTopic ? known.state.retryCount : 0,
@@ -43,4 +51,9 @@ export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
   if (arrival.attempt !== null && arrival.attempt < known.state.attemptNo) return { kind: 'late_failure' };
   const next = comeBack(known.state);
   return next.status === known.state.status ? { kind: 'repeated' } : { kind: 'reopened', next };
+}
+
+/** The newest attempt if the record names none, or one that does not exist yet. */
+export function namedAttempt({ attemptNo }: Pick<MessageState, 'attemptNo'>, named: number | null): number {
+  return named === null ? attemptNo : Math.min(named, attemptNo);
 }

@@ -2,18 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
-  comeBack,
   endAttempt,
-  giveUp,
   isDeletable,
-  isRetryable,
-  isStatus,
+  markDead,
   reopen,
   startAttempt,
-  statuses,
   type AttemptEnd,
-  type MessageState,
-} from './message.ts';
+} from '../../../tests/support/dlq-message-model.ts';
+import { comeBack, isRetryable, releaseReasonOf, type MessageState, type PublishEnd } from './message.ts';
 
 const fresh: MessageState = {
   status: 'PENDING',
@@ -23,16 +19,16 @@ const fresh: MessageState = {
   leaseIsLive: false,
 };
 
-type Step = AttemptEnd | 'start' | 'lose lease' | 'come back' | 'give up' | 'reopen';
+type Step = AttemptEnd | 'start' | 'lose lease' | 'come back' | 'mark dead' | 'reopen';
 const steps: readonly Step[] = [
   'start',
   'acked',
   'failed',
   'released',
   'lose lease',
-  'lease_over',
+  'lease_expired',
   'come back',
-  'give up',
+  'mark dead',
   'reopen',
 ];
 
@@ -44,14 +40,14 @@ function apply(state: MessageState, step: Step): MessageState {
       return { ...state, leaseIsLive: false };
     case 'come back':
       return comeBack(state);
-    case 'give up':
-      return giveUp(state) ?? state;
+    case 'mark dead':
+      return markDead(state) ?? state;
     case 'reopen':
       return reopen(state) ?? state;
     case 'acked':
     case 'failed':
     case 'released':
-    case 'lease_over':
+    case 'lease_expired':
       return endAttempt(state, step) ?? state;
   }
 }
@@ -61,7 +57,7 @@ const walk = fc.record({
   steps: fc.array(fc.constantFrom(...steps), { maxLength: 60 }),
 });
 
-test('whatever happens, the counts stay within their bounds and only RETRYING holds a lease', () => {
+test('retry counts stay within their limits, and only RETRYING messages have a lease', () => {
   fc.assert(
     fc.property(walk, ({ maxRetries, steps }) => {
       let state: MessageState = { ...fresh, maxRetries };
@@ -77,7 +73,7 @@ test('whatever happens, the counts stay within their bounds and only RETRYING ho
   );
 });
 
-test('a person is the only way out of DEAD, and only a person grants a new budget', () => {
+test('only reopening leaves DEAD and grants a new budget', () => {
   fc.assert(
     fc.property(walk, ({ maxRetries, steps }) => {
       let state: MessageState = { ...fresh, maxRetries };
@@ -95,7 +91,7 @@ test('a person is the only way out of DEAD, and only a person grants a new budge
   );
 });
 
-test('a message whose every attempt fails, is lost or comes back reaches DEAD after max_retries attempts', () => {
+test('a message whose attempts all fail, lose their lease or come back is DEAD after max_retries attempts', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
@@ -108,7 +104,7 @@ test('a message whose every attempt fails, is lost or comes back reaches DEAD af
           state = apply(state, 'start');
           const end = ends.next().value;
           if (end === 'failed') state = apply(state, 'failed');
-          else if (end === 'lost') state = apply(apply(state, 'lose lease'), 'lease_over');
+          else if (end === 'lost') state = apply(apply(state, 'lose lease'), 'lease_expired');
           else if (end === 'acked and back') state = apply(apply(state, 'acked'), 'come back');
           else state = apply(state, 'come back');
         }
@@ -119,35 +115,55 @@ test('a message whose every attempt fails, is lost or comes back reaches DEAD af
   );
 });
 
+test('an attempt counts only if the record may have caused its failure', () => {
+  const results: readonly (readonly [PublishEnd, string | null])[] = [
+    [{ result: 'acked' }, null],
+    [{ result: 'unknown' }, null],
+    [{ result: 'failed', fault: 'record' }, null],
+    [{ result: 'failed', fault: 'cluster' }, 'cluster'],
+    [{ result: 'failed', fault: 'topic' }, 'target'],
+    [{ result: 'skipped' }, 'blocked'],
+  ];
+  for (const [end, reason] of results) assert.equal(releaseReasonOf(end), reason);
+});
+
+test('outages, missing topics and missing rights never make a message DEAD', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom('cluster', 'topic'), { maxLength: 50 }), (faults) => {
+      let state = fresh;
+      for (const fault of faults) {
+        const isReleased = releaseReasonOf({ result: 'failed', fault }) !== null;
+        state = apply(apply(state, 'start'), isReleased ? 'released' : 'failed');
+      }
+      assert.deepEqual(state, { ...fresh, attemptNo: faults.length });
+    }),
+  );
+});
+
 test('a released attempt leaves the budget as it was', () => {
   const released = apply(apply(fresh, 'start'), 'released');
   assert.deepEqual(released, { ...fresh, attemptNo: 1 });
 });
 
-test('a live attempt cannot be started again, given up, reopened or deleted', () => {
+test('a message with a live lease cannot be retried, marked dead, reopened or deleted', () => {
   const retrying = apply(fresh, 'start');
   assert.equal(startAttempt(retrying), null);
-  assert.equal(giveUp(retrying), null);
+  assert.equal(markDead(retrying), null);
   assert.equal(reopen(retrying), null);
   assert.equal(isDeletable(retrying), false);
-  assert.equal(endAttempt(retrying, 'lease_over'), null, 'nor reaped');
+  assert.equal(endAttempt(retrying, 'lease_expired'), null, 'nor reaped');
 });
 
-test('a lost attempt may be started again, given up and deleted', () => {
+test('a message with an expired lease can be retried, marked dead and deleted', () => {
   const lost = apply(apply(fresh, 'start'), 'lose lease');
   assert.ok(isRetryable(lost));
-  assert.equal(giveUp(lost)?.status, 'DEAD');
+  assert.equal(markDead(lost)?.status, 'DEAD');
   assert.ok(isDeletable(lost));
 });
 
-test('reopening needs a terminal status or a spent budget', () => {
+test('reopening requires a terminal status or a spent budget', () => {
   assert.equal(reopen(fresh), null);
   assert.equal(reopen({ ...fresh, retryCount: 3 })?.retryCount, 0);
   assert.equal(reopen({ ...fresh, status: 'DEAD', retryCount: 3 })?.status, 'PENDING');
   assert.equal(reopen({ ...fresh, status: 'RESOLVED', retryCount: 1 })?.status, 'PENDING');
-});
-
-test('the four statuses are known by name, in capitals only', () => {
-  assert.ok(statuses.every(isStatus));
-  assert.ok(!isStatus('pending') && !isStatus('') && !isStatus('toString'));
 });

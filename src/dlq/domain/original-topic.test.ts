@@ -12,37 +12,37 @@ import { compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
 const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq', '*-dlt', '*.DLT']);
 
 const resolve = (question: Partial<OriginalTopicQuestion> & { sourceTopic: string }): OriginalTopic =>
-  resolveOriginalTopic({ told: undefined, rules: [], isDeadLetterTopic, ...question });
+  resolveOriginalTopic({ headerTopic: undefined, rules: [], isDeadLetterTopic, ...question });
 
 const unroutable = (topic: string): OriginalTopic => ({ topic, unroutable: true, by: 'none' });
 
-test('what the headers tell comes first', () => {
+test('the topic in the headers comes first', () => {
   const rules = [{ match: '*', topic: 'ruled' }];
-  assert.deepEqual(resolve({ told: 'payments.v2', sourceTopic: 'orders.dlq', rules }), {
+  assert.deepEqual(resolve({ headerTopic: 'payments.v2', sourceTopic: 'orders.dlq', rules }), {
     topic: 'payments.v2',
     unroutable: false,
     by: 'headers',
   });
 });
 
-test('a told topic that is one of dead letters is passed over', () => {
-  for (const told of ['orders.dlq.v1', 'orders-dlt'])
-    assert.deepEqual(resolve({ told, sourceTopic: 'orders.dlq' }), {
+test('a dead-letter topic in the headers is ignored', () => {
+  for (const headerTopic of ['orders.dlq.v1', 'orders-dlt'])
+    assert.deepEqual(resolve({ headerTopic, sourceTopic: 'orders.dlq' }), {
       topic: 'orders',
       unroutable: false,
       by: 'naming',
     });
 });
 
-test('headers that tell what is no name of a topic leave the message unroutable until a rule says more', () => {
-  for (const told of ['', 'a b', '__consumer_offsets', '..', 'x'.repeat(250)])
-    assert.deepEqual(resolve({ told, sourceTopic: 'orders.dlq' }), unroutable('orders.dlq'));
+test('an illegal topic name in the headers leaves the message unroutable', () => {
+  for (const headerTopic of ['', 'a b', '__consumer_offsets', '..', 'x'.repeat(250)])
+    assert.deepEqual(resolve({ headerTopic, sourceTopic: 'orders.dlq' }), unroutable('orders.dlq'));
   const rules = [{ match: 'orders.dlq', topic: 'orders.v2' }];
   assert.equal(routeByRules({ deadLetterTopic: 'orders.dlq', rules, isDeadLetterTopic }), 'orders.v2');
   assert.equal(routeByRules({ deadLetterTopic: 'orders.dlq', rules: [], isDeadLetterTopic }), null);
 });
 
-test('the first rule that matches decides, before the naming', () => {
+test('the first matching rule decides, before the name of the topic', () => {
   const rules = [
     { match: 'payments.dlq', topic: 'payments.commands.v3' },
     { match: '*.dlq', topic: '*.events.v1' },
@@ -56,12 +56,12 @@ test('the first rule that matches decides, before the naming', () => {
   assert.equal(resolve({ sourceTopic: 'orders.dlq', rules }).topic, 'orders.events.v1');
 });
 
-test('each star of a rule stands for what the same star caught', () => {
+test('each star of a rule is replaced by what the same star matched', () => {
   const rules = [{ match: 'dead.*.from.*', topic: '*.in.*' }];
   assert.equal(resolve({ sourceTopic: 'dead.orders.from.shop', rules }).topic, 'orders.in.shop');
 });
 
-test('a rule that leads nowhere leaves the message unroutable: nothing else is guessed', () => {
+test('a rule without a valid target leaves the message unroutable', () => {
   for (const topic of ['orders.dlq', '__x', '*.*', 'same-dlt'])
     assert.deepEqual(
       resolve({ sourceTopic: 'orders.dlq', rules: [{ match: '*.dlq', topic }] }),
@@ -69,7 +69,7 @@ test('a rule that leads nowhere leaves the message unroutable: nothing else is g
     );
 });
 
-test('names of dead-letter topics tell where their messages belong', () => {
+test('the name of a dead-letter topic gives the original topic', () => {
   for (const [sourceTopic, topic] of [
     ['orders.dlq', 'orders'],
     ['orders.dlq.v1', 'orders.v1'],
@@ -80,7 +80,7 @@ test('names of dead-letter topics tell where their messages belong', () => {
     assert.deepEqual(resolve({ sourceTopic }), { topic, unroutable: false, by: 'naming' });
 });
 
-test('other names tell nothing', () => {
+test('other names give no original topic', () => {
   for (const sourceTopic of [
     'orders',
     'dlq',
@@ -94,7 +94,7 @@ test('other names tell nothing', () => {
     assert.deepEqual(resolve({ sourceTopic }), unroutable(sourceTopic));
 });
 
-test('the answer is never a topic of dead letters, whatever its name', () => {
+test('the result is never a dead-letter topic', () => {
   assert.deepEqual(resolve({ sourceTopic: 'orders.dlq.dlq' }), unroutable('orders.dlq.dlq'));
   assert.deepEqual(resolve({ sourceTopic: 'orders-dlt.DLT' }), unroutable('orders-dlt.DLT'));
   const name = fc
@@ -109,8 +109,8 @@ test('the answer is never a topic of dead letters, whatever its name', () => {
       fc.option(name, { nil: undefined }),
       name,
       fc.array(rule, { maxLength: 3 }),
-      (told, sourceTopic, rules) => {
-        const answer = resolve({ told, sourceTopic, rules });
+      (headerTopic, sourceTopic, rules) => {
+        const answer = resolve({ headerTopic, sourceTopic, rules });
         if (answer.unroutable) return assert.deepEqual(answer, unroutable(sourceTopic));
         assert.ok(isLegalTopic(answer.topic) && !isDeadLetterTopic(answer.topic));
         return assert.notEqual(answer.topic, sourceTopic);
@@ -120,9 +120,9 @@ test('the answer is never a topic of dead letters, whatever its name', () => {
   );
 });
 
-test('a topic is never its own origin, even when the pattern no longer covers it', () => {
+test('a topic is never its own original topic, even if the pattern no longer matches it', () => {
   assert.deepEqual(
-    resolve({ told: 'orders.failed', sourceTopic: 'orders.failed' }),
+    resolve({ headerTopic: 'orders.failed', sourceTopic: 'orders.failed' }),
     unroutable('orders.failed'),
   );
 });

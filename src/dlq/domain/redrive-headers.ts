@@ -1,4 +1,4 @@
-/** The headers that a republished record carries, and by which it is known again when it comes back dead. */
+/** The headers of a republished record; they identify it if it comes back as a dead letter. */
 export const redriveHeaders = {
   messageId: 'redrive-message-id',
   attempt: 'redrive-attempt',

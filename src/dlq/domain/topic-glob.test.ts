@@ -5,7 +5,7 @@ import { captureTopicGlob, compileTopicGlobs, isLegalTopic } from './topic-glob.
 
 const matches = (pattern: string, topic: string): boolean => compileTopicGlobs([pattern])(topic);
 
-test('* is any run of characters, dots included, and also none', () => {
+test('* matches any number of characters, including dots, and none', () => {
   assert.ok(matches('*.dlq.v1', 'orders.dlq.v1'));
   assert.ok(matches('*.dlq.v1', 'shop.orders.events.dlq.v1'));
   assert.ok(matches('*.dlq.v1', '.dlq.v1'));
@@ -13,14 +13,14 @@ test('* is any run of characters, dots included, and also none', () => {
   assert.ok(matches('a*b*c', 'a-b-b-c'));
 });
 
-test('? is one character', () => {
+test('? matches one character', () => {
   assert.ok(matches('orders.dlq.v?', 'orders.dlq.v2'));
   assert.ok(!matches('orders.dlq.v?', 'orders.dlq.v'));
   assert.ok(!matches('orders.dlq.v?', 'orders.dlq.v12'));
   assert.ok(matches('*?', 'x') && !matches('*?', ''));
 });
 
-test('everything else stands for itself, in its case, and the whole name counts', () => {
+test('everything else matches itself, case-sensitively, and the whole name must match', () => {
   assert.ok(!matches('*.dlq', 'ordersXdlq'));
   assert.ok(!matches('*.dlq', 'orders.DLQ'));
   assert.ok(!matches('*.dlq', 'orders.dlq.v1'));
@@ -29,7 +29,7 @@ test('everything else stands for itself, in its case, and the whole name counts'
   assert.ok(!matches('a*a', 'a'));
 });
 
-test('a list matches what any of its patterns matches, and an empty one nothing', () => {
+test('a list matches what one of its patterns matches, and an empty list nothing', () => {
   const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq']);
   assert.ok(isDeadLetterTopic('orders.dlq'));
   assert.ok(isDeadLetterTopic('orders.dlq.v1'));
@@ -37,7 +37,7 @@ test('a list matches what any of its patterns matches, and an empty one nothing'
   assert.ok(!compileTopicGlobs([])(''));
 });
 
-test('it agrees with the regular expression that means the same', () => {
+test('it agrees with the equivalent regular expression', () => {
   const unit = fc.constantFrom('a', 'b', '.', '-');
   const pattern = fc
     .array(fc.oneof(unit, fc.constantFrom('*', '?')), { maxLength: 8 })
@@ -55,14 +55,14 @@ test('it agrees with the regular expression that means the same', () => {
   );
 });
 
-test('a hostile pattern costs no more than its length times the name’s', () => {
+test('a hostile pattern takes no more than its length times that of the name', () => {
   const pattern = '*a'.repeat(120);
   const started = performance.now();
   for (let round = 0; round < 100; round += 1) matches(`${pattern}b`, 'a'.repeat(249));
   assert.ok(performance.now() - started < 500);
 });
 
-test('what the stars caught, put back in their place, is the topic', () => {
+test('replacing the stars by what they matched yields the topic', () => {
   const unit = fc.constantFrom('a', 'b', '.', '*');
   fc.assert(
     fc.property(
@@ -79,13 +79,13 @@ test('what the stars caught, put back in their place, is the topic', () => {
   );
 });
 
-test('earlier stars catch least', () => {
+test('earlier stars match least', () => {
   assert.deepEqual(captureTopicGlob('*.dlq.*', 'a.dlq.b.dlq.c'), ['a', 'b.dlq.c']);
   assert.deepEqual(captureTopicGlob('orders', 'orders'), []);
   assert.equal(captureTopicGlob('orders.*', 'payments.dlq'), undefined);
 });
 
-test('a legal topic is a name that Kafka takes and that is not the broker’s own', () => {
+test('a legal topic has a name that Kafka accepts and that is not internal', () => {
   for (const name of ['orders', 'Orders_2.events-v1', '_x', '...', 'a'.repeat(249)])
     assert.ok(isLegalTopic(name), name);
   for (const name of [

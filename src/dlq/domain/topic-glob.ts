@@ -1,23 +1,23 @@
-/** Whether Kafka and we accept the name of a topic to publish to. Names with `__` in front are the broker's own. */
+/** Whether messages can be published to a topic of this name. Names that begin with `__` are internal to the broker. */
 export function isLegalTopic(name: string): boolean {
   return /^[A-Za-z\d._-]{1,249}$/.test(name) && !name.startsWith('__') && name !== '.' && name !== '..';
 }
 
-/** Accepts the topics whose whole name matches any of the patterns: `*` is any run of characters, `?` is one. */
+/** Matches topics whose whole name matches one of the patterns: `*` is any number of characters, `?` is one. */
 export function compileTopicGlobs(patterns: readonly string[]): (topic: string) => boolean {
   const globs = patterns.map((pattern) => pattern.split('*'));
   return (topic) => globs.some((literals) => matchLiterals(literals, topic) !== undefined);
 }
 
-/** What each `*` of the pattern caught, or undefined when the name does not match. Earlier stars catch least. */
+/** What each `*` of the pattern matched, or undefined if the name does not match. Earlier stars match least. */
 export function captureTopicGlob(pattern: string, topic: string): readonly string[] | undefined {
   return matchLiterals(pattern.split('*'), topic);
 }
 
 /**
- * The pattern comes as the literals around its stars. The first stands at the beginning, the last at the end,
- * and each between at the first place where it fits: if there is a match at all, this finds one, and it never
- * goes back. So the cost is at most the name's length times the pattern's.
+ * The pattern is given as the literals between its stars. The first must match at the beginning, the last at the end,
+ * and each of the others at the first position where it fits: this finds a match if there is one, without
+ * backtracking. So the cost is at most the length of the name times that of the pattern.
  */
 function matchLiterals(literals: readonly string[], topic: string): readonly string[] | undefined {
   const first = literals[0] ?? '';
@@ -25,17 +25,17 @@ function matchLiterals(literals: readonly string[], topic: string): readonly str
   if (literals.length === 1) return first.length === topic.length ? [] : undefined;
   const last = literals.at(-1) ?? '';
   const lastAt = topic.length - last.length;
-  const caught: string[] = [];
+  const captured: string[] = [];
   let at = first.length;
   for (const literal of literals.slice(1, -1)) {
     const found = firstFit(literal, topic, at);
     if (found < 0) return undefined;
-    caught.push(topic.slice(at, found));
+    captured.push(topic.slice(at, found));
     at = found + literal.length;
   }
   if (at > lastAt || !fitsAt(last, topic, lastAt)) return undefined;
-  caught.push(topic.slice(at, lastAt));
-  return caught;
+  captured.push(topic.slice(at, lastAt));
+  return captured;
 }
 
 function firstFit(literal: string, topic: string, from: number): number {

@@ -5,7 +5,7 @@ import { topUserFrame } from './user-frame.ts';
 
 const stackOf = (...lines: string[]): string => lines.join('\n');
 
-test('on the JVM the frames of libraries are skipped, also with a module in front', () => {
+test('on the JVM library frames are skipped, with or without a module', () => {
   const stack = stackOf(
     'org.springframework.kafka.listener.ListenerExecutionFailedException: Listener failed',
     '\tat org.springframework.kafka.listener.Adapter.invoke(Adapter.java:10)',
@@ -18,7 +18,7 @@ test('on the JVM the frames of libraries are skipped, also with a module in fron
   assert.equal(topUserFrame(stack), 'com.acme.orders.Orders.store');
 });
 
-test('a user’s package is not a library’s because it begins alike', () => {
+test('a user’s package may begin like a library’s', () => {
   assert.equal(topUserFrame('\tat javaland.Orders.store(Orders.java:1)'), 'javaland.Orders.store');
   assert.equal(topUserFrame('\tat org.springframeworks.A.b(A.java:1)'), 'org.springframeworks.A.b');
   assert.equal(topUserFrame('\tat Main.main(Main.java:1)'), 'Main.main');
@@ -43,7 +43,7 @@ test('line numbers, proxies and lambdas do not change the frame', () => {
   }
 });
 
-test('.NET frames are read like those of the JVM', () => {
+test('.NET frames are parsed like those of the JVM', () => {
   const stack = stackOf(
     'System.InvalidOperationException: closed',
     '   at System.Linq.Enumerable.First[T](IEnumerable`1 source)',
@@ -65,7 +65,7 @@ test('in Node the frame is the function and its file, without the folder', () =>
   assert.equal(topUserFrame('    at new Orders (/app/orders.js:1:2)'), 'Orders@orders.js');
 });
 
-test('in Python the innermost call stands last', () => {
+test('in Python the innermost call is the last', () => {
   const stack = stackOf(
     'Traceback (most recent call last):',
     '  File "/app/main.py", line 3, in <module>',
@@ -79,19 +79,19 @@ test('in Python the innermost call stands last', () => {
   assert.equal(topUserFrame(stack), 'store@orders.py');
 });
 
-test('a stack of libraries only, or no stack at all, has no frame of the user', () => {
+test('a stack without user code has no frame', () => {
   assert.equal(topUserFrame('\tat java.lang.Thread.run(Thread.java:1)\n\t... 7 more'), undefined);
   assert.equal(topUserFrame('Traceback (most recent call last):\n'), undefined);
   assert.equal(topUserFrame('something happened at noon (somewhere)'), undefined);
   assert.equal(topUserFrame(''), undefined);
 });
 
-test('only the beginning of a stack is looked at', () => {
+test('only the beginning of a stack is read', () => {
   const library = '\tat java.lang.Thread.run(Thread.java:1)\n';
   assert.equal(topUserFrame(`${library.repeat(300)}\tat com.acme.A.b(A.java:1)`), undefined);
 });
 
-test('no stack is slow to read', () => {
+test('takes linear time', () => {
   const pieces = [
     'at ',
     '\n',
@@ -114,7 +114,7 @@ test('no stack is slow to read', () => {
   assert.ok(performance.now() - started < 1000);
 });
 
-test('no text makes it throw', () => {
+test('never throws, whatever the text', () => {
   const pieces = [
     'at ',
     '\n',

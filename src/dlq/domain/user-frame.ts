@@ -1,11 +1,11 @@
-/** A stack is looked at this far. Where a frame stands deeper, the error is grouped by its class and message. */
+/** How much of a stack is read. If the frame is deeper, the error is grouped by its class and message. */
 const STACK_MAX_LENGTH = 8192;
 const LINE_MAX_LENGTH = 1024;
 
 /**
- * The frame of the user's own code nearest to the error, without line numbers and without what compilers and
- * proxies make up, so that it stays the same over builds and restarts: `com.acme.Orders.store` on the JVM and
- * in .NET, `store@orders.ts` in Node and `store@orders.py` in Python. Undefined when there is none.
+ * The frame of the user's own code nearest to the error, without line numbers and generated names, so that it is the
+ * same across builds and restarts: `com.acme.Orders.store` on the JVM and in .NET, `store@orders.ts` in Node and
+ * `store@orders.py` in Python. Undefined if there is none.
  */
 export function topUserFrame(stack: string): string | undefined {
   return stack.startsWith('Traceback') ? lastPythonFrame(stack) : firstAtFrame(stack);
@@ -33,7 +33,7 @@ function atFrame(line: string): string | undefined {
   return classFrame(line.slice(0, open));
 }
 
-/** JVM frames may name their class loader and module: `app//com.acme.Orders.store`, `java.base/java.util.…`. */
+/** JVM frames may have a class loader and module: `app//com.acme.Orders.store`, `java.base/java.util.…`. */
 function classFrame(qualifiedName: string): string | undefined {
   const bare = qualifiedName.replace(GENERATED, '').replace(NUMBERED, '$');
   const name = bare.slice(bare.lastIndexOf('/') + 1);
@@ -49,7 +49,7 @@ const GENERATED = /\$\$[^.]*/g;
 /** `lambda$store$3`, `Orders$1`. */
 const NUMBERED = /\$\d+/g;
 
-/** The packages, by their first or their first two names, that are never the user's own. */
+/** Packages, by their first one or two names, that are never the user's own. */
 const LIBRARIES: ReadonlySet<string> = new Set([
   'java',
   'javax',

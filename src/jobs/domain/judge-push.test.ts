@@ -14,7 +14,8 @@ function judge({ body = '', ...said }: Said): PushOutcome {
 }
 
 test('the status decides', () => {
-  const ends = (...statuses: readonly number[]): unknown => statuses.map((status) => judge({ status }).end);
+  const ends = (...statuses: readonly number[]): unknown =>
+    statuses.map((status) => judge({ status }).outcome);
   assert.deepEqual(ends(200, 201, 202, 204, 299), Array(5).fill('done'));
   assert.deepEqual(ends(429, 503), Array(2).fill('busy'));
   assert.deepEqual(
@@ -24,7 +25,7 @@ test('the status decides', () => {
   assert.deepEqual(ends(500, 501, 502, 504, 599, 600, 999), Array(7).fill('failed'));
 });
 
-test('Retry-After is read in both of its forms, and nothing parks a job for more than an hour', () => {
+test('both forms of Retry-After are read, and no job waits for more than an hour', () => {
   const waitOf = (status: number, value: string | readonly string[]): unknown => {
     const outcome = judge({ status, headers: { 'retry-after': value } });
     return 'delayMs' in outcome ? outcome.delayMs : undefined;
@@ -37,10 +38,10 @@ test('Retry-After is read in both of its forms, and nothing parks a job for more
   assert.equal(waitOf(500, '4'), 4000);
 });
 
-test('a JSON body is the result, and everything else is none', () => {
+test('only a JSON body is stored as the result', () => {
   const resultOf = (said: Said): unknown => {
     const outcome = judge(said);
-    return outcome.end === 'done' ? outcome.result : assert.fail(outcome.end);
+    return outcome.outcome === 'done' ? outcome.result : assert.fail(outcome.outcome);
   };
   assert.deepEqual(resultOf({ body: '{"summary":"short"}' }), { summary: 'short' });
   assert.deepEqual(resultOf({ body: '\uFEFF[1, 2]' }), [1, 2]);
@@ -52,7 +53,7 @@ test('a JSON body is the result, and everything else is none', () => {
   assert.equal(resultOf({ body: '['.repeat(30_000) + ']'.repeat(30_000) }), undefined);
 });
 
-test('what PostgreSQL cannot store in a text is replaced, and nothing else', () => {
+test('only characters that PostgreSQL cannot store are replaced', () => {
   const cases: readonly (readonly [string, unknown])[] = [
     ['"a\\u0000b"', 'a\uFFFDb'],
     ['"\\u0000\\u0000"', '\uFFFD\uFFFD'],
@@ -64,10 +65,10 @@ test('what PostgreSQL cannot store in a text is replaced, and nothing else', () 
     ['"\\u0001\\n"', '\u0001\n'],
     [`{"a": "\\u0000", "b": ${'['.repeat(600)}${']'.repeat(600)}}`, undefined],
   ];
-  for (const [body, result] of cases) assert.deepEqual(judge({ body }), { end: 'done', result }, body);
+  for (const [body, result] of cases) assert.deepEqual(judge({ body }), { outcome: 'done', result }, body);
 });
 
-test('whatever comes, its result is JSON that PostgreSQL stores, and its detail is one short line', () => {
+test('every result can be stored by PostgreSQL, and every detail is one short line', () => {
   const text = fc.string({ unit: fc.constantFrom('\0', '\\', '"', 'u0000', 'a', '\ud800', '\udc00') });
   const said = fc.record({
     status: fc.integer({ min: 200, max: 999 }),
@@ -80,7 +81,7 @@ test('whatever comes, its result is JSON that PostgreSQL stores, and its detail 
   fc.assert(
     fc.property(said, (one) => {
       const outcome = judge(one);
-      if (outcome.end === 'done') {
+      if (outcome.outcome === 'done') {
         const written = JSON.stringify(outcome.result) ?? 'null';
         JSON.parse(written, (key, value: unknown) => {
           for (const part of [key, value])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { noteLimited } from '../../kernel/throttle.ts';
+import { noteLimited } from '../../kernel/targets/throttle.ts';
 import { claimableNow, noteClaimed, type QueueLimits } from './queue-limits.ts';
 
 const startMs = 1_800_000_000_000;
@@ -15,17 +15,17 @@ const unlimited: QueueLimits = {
   throttle: null,
 };
 
-test('without a limit nothing bounds a claim, and it changes nothing', () => {
+test('without limits a claim is unbounded and changes nothing', () => {
   assert.equal(claimableNow(unlimited, 1000, startMs), Infinity);
   assert.equal(noteClaimed(unlimited, 500, startMs), unlimited);
 });
 
-test('a paused queue gives nothing, whatever its limits', () => {
+test('nothing can be claimed from a paused queue, whatever its limits', () => {
   assert.equal(claimableNow({ ...unlimited, isPaused: true }, 0, startMs), 0);
   assert.equal(claimableNow({ ...unlimited, isPaused: true, maxRunning: 5 }, 0, startMs), 0);
 });
 
-test('as many more run as are not running; also after the limit was lowered', () => {
+test('the limit of running jobs applies, even after it was lowered', () => {
   const limits = { ...unlimited, maxRunning: 3 };
   assert.deepEqual(
     [0, 2, 3, 9].map((running) => claimableNow(limits, running, startMs)),
@@ -34,7 +34,7 @@ test('as many more run as are not running; also after the limit was lowered', ()
   assert.equal(noteClaimed(limits, 3, startMs), limits);
 });
 
-test('a window gives its count and no more, and the next one begins anew', () => {
+test('a window allows its count, and the next one starts anew', () => {
   const limits: QueueLimits = { ...unlimited, rateLimit: { count: 20, windowMs: 60_000 } };
   const some = noteClaimed(limits, 15, startMs + 100);
   assert.equal(claimableNow(some, 0, startMs + 59_999), 5);
@@ -44,7 +44,7 @@ test('a window gives its count and no more, and the next one begins anew', () =>
   assert.equal(noteClaimed(all, 0, startMs + 300), all);
 });
 
-test('what was claimed counts in a window that has become longer, and a clock that went back forgets it', () => {
+test('earlier claims count in a window that became longer, and not after the clock was set back', () => {
   const limits: QueueLimits = { ...unlimited, rateLimit: { count: 10, windowMs: 1000 } };
   const taken = noteClaimed(limits, 7, startMs + 5500);
   const longer = { ...taken, rateLimit: { count: 10, windowMs: 60_000 } };
@@ -52,7 +52,7 @@ test('what was claimed counts in a window that has become longer, and a clock th
   assert.equal(claimableNow(taken, 0, startMs), 10);
 });
 
-test('a throttle bounds the claims of its second, and is dropped with the first claim after it is over', () => {
+test('a throttle limits the claims of its second, and is removed by the first claim after it has ended', () => {
   const throttle = noteLimited(null, { measuredRate: 20 }, startMs);
   const limits = { ...unlimited, throttle };
   assert.equal(claimableNow(limits, 0, startMs + 1000), 10);
@@ -64,12 +64,12 @@ test('a throttle bounds the claims of its second, and is dropped with the first 
 const step = fc.record({
   waitMs: fc.oneof(fc.nat(200), fc.nat(2000)),
   wanted: fc.integer({ min: 1, max: 50 }),
-  /** Of those that run. */
+  /** Of the running jobs. */
   ends: fc.nat(50),
   isBusy: fc.boolean(),
 });
 
-test('whoever claims and whenever: never more run, and never more begin in a window, than may', () => {
+test('no sequence of claims exceeds the limit of running jobs or the rate limit', () => {
   fc.assert(
     fc.property(
       fc.option(fc.integer({ min: 1, max: 20 })),
@@ -79,7 +79,7 @@ test('whoever claims and whenever: never more run, and never more begin in a win
         let limits: QueueLimits = { ...unlimited, maxRunning, rateLimit };
         let nowMs = startMs;
         let running = 0;
-        const begun = new Map<number, number>();
+        const started = new Map<number, number>();
         for (const { waitMs, wanted, ends, isBusy } of steps) {
           nowMs += waitMs;
           running -= Math.min(running, ends);
@@ -91,8 +91,8 @@ test('whoever claims and whenever: never more run, and never more begin in a win
           assert.ok(running <= (maxRunning ?? Infinity));
           if (rateLimit === null) continue;
           const window = Math.floor(nowMs / rateLimit.windowMs);
-          const inWindow = (begun.get(window) ?? 0) + count;
-          begun.set(window, inWindow);
+          const inWindow = (started.get(window) ?? 0) + count;
+          started.set(window, inWindow);
           assert.ok(inWindow <= rateLimit.count);
           const isFree = (maxRunning === null || running < maxRunning) && limits.throttle === null;
           if (count < wanted && isFree) assert.equal(inWindow, rateLimit.count, 'a window is used up');

@@ -1,26 +1,25 @@
-import { spendTokens, tokensLeft, type Throttle } from '../../kernel/throttle.ts';
+import { spendTokens, tokensLeft, type Throttle } from '../../kernel/targets/throttle.ts';
 import type { RateLimit } from './queue-settings.ts';
 
 /**
- * What bounds a queue over all processes together, as its row says it: how many jobs may run, how many may begin in a
- * window of time, and how fast a target that said it was busy is called now. Claims of such a queue are made one after
- * another, each under a lock on the row, so what is decided here about one claim holds when it is written. All times
- * are the database's.
+ * The limits of a queue over all processes, from its row: how many jobs may run, how many may start per time window,
+ * and the throttle of a target that reported to be busy. Claims of such a queue run one after another, each under a
+ * lock on the row, so a decision about a claim is still valid when it is written. All times are the database's.
  *
- * Windows lie side by side on the clock (every whole second, minute or hour), so the last jobs of one and the first of
- * the next may come close together, but no window has more than its count.
+ * Windows are aligned to the clock (every full second, minute or hour): the last jobs of one and the first of the next
+ * may start close together, but no window has more than its count.
  */
 export type QueueLimits = Readonly<{
   isPaused: boolean;
   maxRunning: number | null;
   rateLimit: RateLimit | null;
-  /** The window that jobs were last claimed in, by its first millisecond, and how many. */
+  /** The start of the last window with claims, and their number. */
   windowAtMs: number | null;
   windowTaken: number;
   throttle: Throttle | null;
 }>;
 
-/** How many jobs may be claimed now; Infinity where nothing bounds them. */
+/** How many jobs may be claimed now; Infinity if there is no limit. */
 export function claimableNow(limits: QueueLimits, running: number, nowMs: number): number {
   if (limits.isPaused) return 0;
   const { maxRunning, rateLimit } = limits;
@@ -29,7 +28,7 @@ export function claimableNow(limits: QueueLimits, running: number, nowMs: number
   return Math.max(0, Math.min(slots, inWindow, tokensLeft(limits.throttle, nowMs)));
 }
 
-/** The limits after a claim of so many; the same value where it changes nothing. */
+/** The limits after a claim of `count` jobs; the same object if nothing changes. */
 export function noteClaimed(limits: QueueLimits, count: number, nowMs: number): QueueLimits {
   const throttle = spendTokens(limits.throttle, count, nowMs);
   const { rateLimit } = limits;
@@ -47,7 +46,7 @@ function windowAt({ windowMs }: RateLimit, nowMs: number): number {
   return Math.floor(nowMs / windowMs) * windowMs;
 }
 
-/** Also where the windows have become longer since: what was taken within the one of now counts. */
+/** Also if the window length has changed since: what was taken within the current window counts. */
 function takenAt({ windowAtMs, windowTaken }: QueueLimits, rateLimit: RateLimit, nowMs: number): number {
   const beginMs = windowAt(rateLimit, nowMs);
   const isWithin = windowAtMs !== null && windowAtMs >= beginMs && windowAtMs < beginMs + rateLimit.windowMs;

@@ -1,21 +1,21 @@
 import type { Backoff } from '../../kernel/backoff.ts';
 
-/** What holds for the jobs of a queue, in every process that works on it. */
+/** The settings of a queue, the same in every process. */
 export type QueueSettings = Readonly<{
-  /** How many failures make a job dead, where the job itself does not say. */
+  /** Failures before dead-lettering, unless the job has its own. */
   maxRetries: number;
   timeoutMs: number;
   backoff: Backoff;
-  /** How often a job may be put off before each further time is a failure. */
+  /** Deferrals of a job before each further one is a failure. */
   maxDeferrals: number;
-  /** Completed jobs stay as rows; otherwise they go when they are settled. */
+  /** False: completed jobs are deleted when they are settled. */
   keepCompleted: boolean;
-  /** Over all processes together. */
+  /** Limit over all processes. */
   maxRunning: number | null;
   rateLimit: RateLimit | null;
 }>;
 
-/** So many jobs in each window of time. */
+/** At most `count` jobs start per window. */
 export type RateLimit = Readonly<{ count: number; windowMs: number }>;
 
 export const defaultSettings: QueueSettings = {
@@ -30,7 +30,7 @@ export const defaultSettings: QueueSettings = {
 
 const queueName = /^[a-z][a-z\d_.-]{0,99}$/;
 
-/** Also part of addresses, metrics and channels, so it is kept plain. */
+/** Strict, because names are used in URLs, metrics and channels. */
 export function isQueueName(text: string): boolean {
   return queueName.test(text);
 }

@@ -1,9 +1,8 @@
 import type { JsonBody } from '../../kernel/http-answer.ts';
 
 /**
- * A field of an answer as text: of the answer itself, or with dots deeper inside, as in `error.code`. Undefined
- * unless it is a string, a number or a boolean. Numbers are given as they were written: an order number beyond
- * 2^53 would otherwise become another one.
+ * A field of a JSON answer as text; dots reach into objects, as in `error.code`. Undefined unless it is a string, a
+ * number or a boolean. Numbers are returned as written: an order number above 2^53 would lose digits otherwise.
  */
 export function fieldText(body: JsonBody, field: string): string | undefined {
   const value = fieldOf(body.value, field);
@@ -35,7 +34,7 @@ function parseKeepingNumbers(text: string): unknown {
   try {
     return JSON.parse(text, keep as Reviver);
   } catch {
-    // Nested so deeply that it can be read, but not walked through.
+    // Nested too deeply for the reviver.
     return undefined;
   }
 }

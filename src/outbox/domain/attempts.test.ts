@@ -38,12 +38,12 @@ const reaped: Row = {
 const storyOf = (rows: readonly Row[]) =>
   attemptsOf(auditOf(rows)).map(({ no, outcome, error, outsideId }) => [no, outcome, error, outsideId]);
 
-test('an order that nobody has tried has no attempts', () => {
+test('an order without a claim has no attempts', () => {
   assert.deepEqual(attemptsOf([]), []);
   assert.deepEqual(attemptsOf(auditOf([accepted])), []);
 });
 
-test('each claim begins an attempt, and the next row from sending ends it', () => {
+test('each claim starts an attempt, and the next row from sending ends it', () => {
   const audit = auditOf([
     accepted,
     claimed(1n),
@@ -80,8 +80,8 @@ test('an attempt without an end is running', () => {
   assert.equal(attempt.endedAt, null);
 });
 
-test('what is given back says why, from wherever it came', () => {
-  const reason = 'the process stops';
+test('a released attempt shows the reason, whatever its previous status', () => {
+  const reason = 'shutting down';
   assert.deepEqual(storyOf([accepted, claimed(1n), { statusFrom: 'sending', statusTo: 'queued', reason }]), [
     [1, 'released', reason, null],
   ]);
@@ -90,7 +90,7 @@ test('what is given back says why, from wherever it came', () => {
   ]);
 });
 
-test('a lost worker is told apart from a failure, also where no retry was left', () => {
+test('an expired lease differs from a failure, also without retries left', () => {
   const error = 'UNKNOWN: lease expired';
   assert.deepEqual(storyOf([claimed(1n), reaped]), [[1, 'lease_expired', error, null]]);
   assert.deepEqual(storyOf([claimed(1n), { ...reaped, statusTo: 'dead' }]), [
@@ -100,7 +100,7 @@ test('a lost worker is told apart from a failure, also where no retry was left',
   assert.deepEqual(storyOf([claimed(1n), refused]), [[1, 'dead', 'BAD_REQUEST: 400', null]]);
 });
 
-test('an attempt that ended because the ledger knew of the effect did not send', () => {
+test('an attempt that found the effect in the ledger is already_sent', () => {
   const known: Row = { statusFrom: 'sending', statusTo: 'sent', reason: 'the ledger knows' };
   assert.deepEqual(storyOf([claimed(1n), reaped, again, claimed(2n), known]), [
     [1, 'lease_expired', 'UNKNOWN: lease expired', null],
@@ -108,13 +108,13 @@ test('an attempt that ended because the ledger knew of the effect did not send',
   ]);
 });
 
-test('a late success belongs to the attempt that had it, while the next one goes on', () => {
+test('a late success belongs to its own attempt while the next one is running', () => {
   const late: Row = {
     statusFrom: 'sending',
     statusTo: 'sending',
     leaseEpoch: 1n,
     brokerOrderId: 'brk-1',
-    reason: 'a late success',
+    reason: 'late success',
   };
   assert.deepEqual(storyOf([claimed(1n), reaped, again, claimed(2n), late]), [
     [1, 'late_success', null, 'brk-1'],
@@ -127,20 +127,20 @@ test('a late success belongs to the attempt that had it, while the next one goes
   ]);
 });
 
-test('a late success brings a dead order back, with or without a name from outside', () => {
+test('a late success revives a dead order, with or without an outside id', () => {
   const late: Row = { statusFrom: 'dead', statusTo: 'sent', leaseEpoch: 1n };
   assert.deepEqual(storyOf([claimed(1n), { ...reaped, statusTo: 'dead' }, late]), [
     [1, 'late_success', null, null],
   ]);
 });
 
-test('what a person decides about a dead order is no attempt', () => {
+test('a decision about a dead order is not an attempt', () => {
   const refused: Row = { statusFrom: 'sending', statusTo: 'dead', lastError: 'BAD_REQUEST: 400' };
   const skipped: Row = { statusFrom: 'dead', statusTo: 'dead', actor: 'ann', reason: 'skipped' };
   assert.deepEqual(storyOf([claimed(1n), refused, skipped]), [[1, 'dead', 'BAD_REQUEST: 400', null]]);
 });
 
-test('where the audit of the beginning is gone, the rest is still told', () => {
+test('if the first audit rows are deleted, the rest is still shown', () => {
   const sent: Row = { statusFrom: 'sending', statusTo: 'sent', brokerOrderId: 'brk-1' };
   const late: Row = { statusFrom: 'sent', statusTo: 'sent', brokerOrderId: 'brk-2', leaseEpoch: 1n };
   assert.deepEqual(storyOf([sent, late]), [
@@ -150,7 +150,7 @@ test('where the audit of the beginning is gone, the rest is still told', () => {
   assert.equal(attemptsOf(auditOf([sent]))[0]?.startedAt, null);
 });
 
-test('an attempt whose end was never written is not shown as running for ever', () => {
+test('an attempt without an end is unknown once the next one starts', () => {
   assert.deepEqual(storyOf([claimed(1n), claimed(2n)]), [
     [1, 'unknown', null, null],
     [2, 'running', null, null],
@@ -163,7 +163,7 @@ const ends: Readonly<Partial<Record<AttemptOutcome, Row>>> = {
   lease_expired: reaped,
 };
 
-test('whatever happened before, and in whatever order the rows are read, the story is the same', () => {
+test('the attempts do not depend on earlier rows or on the order in which rows are read', () => {
   const outcome = fc.constantFrom(
     'failed',
     'released',

@@ -1,8 +1,8 @@
 import { errorText, type Status } from './order.ts';
 
-/** One row of the audit: a change of status, or a fact that changed none. */
+/** One row of the audit log: a transition, or a fact that changed no status. */
 export type AuditEntry = Readonly<{
-  /** Grows with every row. */
+  /** Increases with every row. */
   id: bigint;
   statusFrom: Status | null;
   statusTo: Status;
@@ -17,9 +17,9 @@ export type AuditEntry = Readonly<{
 }>;
 
 /**
- * How one attempt to send ended. `lease_expired`: its worker was lost, and what it did is not known. `late_success`:
- * the same, but its worker came back and had succeeded. `already_sent`: another attempt had succeeded, as became
- * known while this one was under way. `released`: given back unsent. `unknown`: its end is not in the audit.
+ * The outcome of one attempt. `lease_expired`: its worker was lost, and the outcome is unknown. `late_success`: its
+ * worker reported success after the lease had expired. `already_sent`: the success of an earlier attempt became known
+ * while this one was running. `released`: not sent. `unknown`: its end is missing from the audit log.
  */
 export type AttemptOutcome =
   | 'running'
@@ -34,13 +34,13 @@ export type AttemptOutcome =
 
 export type AttemptSummary = Readonly<{
   no: number;
-  /** Null where the audit of that time is gone. */
+  /** Null if that part of the audit log has been deleted. */
   startedAt: Date | null;
   endedAt: Date | null;
   outcome: AttemptOutcome;
-  /** The error that it ended with, or why it was given back. */
+  /** The error, or why the order was released. */
   error: string | null;
-  /** The destination's own name for what it did. */
+  /** The destination's own id for the effect. */
   outsideId: string | null;
   leaseEpoch: bigint | null;
 }>;
@@ -48,9 +48,9 @@ export type AttemptSummary = Readonly<{
 type Attempt = Omit<AttemptSummary, 'no'>;
 
 /**
- * The story of the attempts, from all audit rows of one order. An attempt begins with a row to `sending` and ends
- * with the next row from there. A late success is a row that changes nothing, or brings the dead back, and belongs
- * to the attempt of its lease's epoch, however many have begun since.
+ * The attempts of one order, from its audit rows. An attempt starts with a row to `sending` and ends with the next row
+ * from `sending`. A late success is a row that changes no status, or one from dead to sent; it belongs to the attempt
+ * with its lease epoch, however many attempts have started since.
  */
 export function attemptsOf(audit: readonly AuditEntry[]): readonly AttemptSummary[] {
   const attempts: Attempt[] = [];
@@ -62,7 +62,7 @@ export function attemptsOf(audit: readonly AuditEntry[]): readonly AttemptSummar
   return attempts.map((attempt, i) => ({ no: i + 1, ...attempt }));
 }
 
-/** What a person decides about a dead order changes no status either, but names no attempt. */
+/** A decision about a dead order changes no status either, but has no lease epoch and no outside id. */
 function isLateSuccess({ statusFrom, statusTo, leaseEpoch, brokerOrderId }: AuditEntry): boolean {
   if (statusFrom === 'dead' && statusTo === 'sent') return true;
   return statusFrom === statusTo && (leaseEpoch !== null || brokerOrderId !== null);

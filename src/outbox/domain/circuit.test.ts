@@ -61,7 +61,7 @@ test('three orders in a row that are not authorised are an outage', () => {
   assert.equal(outageOf(streakOf([...two, [3n, timeout], [4n, unauthorized]])), null);
 });
 
-test('every answer about the order itself ends the streak, and what was not sent says nothing', () => {
+test('every answer about the order itself ends the streak, and an unsent order changes nothing', () => {
   const four: Ended[] = [1n, 2n, 3n, 4n].map((id) => [id, timeout]);
   for (const contact of contacts) assert.equal(streakOf([...four, [5n, contact]]), noStreak);
   assert.deepEqual(streakOf([...four, [5n, released]]), streakOf(four));
@@ -76,7 +76,7 @@ test('the reason can be stored whatever the destination said', () => {
 const anyOutcome = fc.constantFrom(...contacts, ...failures, unauthorized, released);
 const anyEnd = fc.tuple(fc.bigInt(1n, 6n), anyOutcome);
 
-test('one poisonous order never opens the circuit, however it fails and whatever goes through between', () => {
+test('one failing order never opens the circuit, however it fails and whatever succeeds in between', () => {
   const poison = fc.constantFrom(...failures, unauthorized, released);
   const end = fc.oneof(
     { weight: 9, arbitrary: fc.tuple(fc.constant(1n), poison) },
@@ -106,7 +106,7 @@ test('an outage always opens the circuit, whatever was before it', () => {
 
 test('the streak remembers no more than it needs', () => {
   const streak = streakOf(Array.from({ length: 500 }, (_, i) => [BigInt(i), unauthorized]));
-  assert.deepEqual([streak.orderIds.length, streak.unauthorizedIds.length], [3, 3]);
+  assert.deepEqual([streak.all.itemIds.length, streak.unauthorized.itemIds.length], [3, 3]);
 });
 
 test('the first probe is due after five seconds, and failed ones double the interval up to a minute', () => {
@@ -119,13 +119,13 @@ test('the first probe is due after five seconds, and failed ones double the inte
   assert.deepEqual(intervals, [10_000, 20_000, 40_000, 60_000, 60_000, 60_000]);
 });
 
-test('an open circuit keeps its beginning and its reason when it is opened again', () => {
+test('an open circuit keeps its start and its reason when it is opened again', () => {
   const circuit = openCircuit(null, 'away', startMs, timing);
   assert.equal(openCircuit(circuit, 'still away', startMs + 9000, timing), circuit);
   assert.equal(isProbeDue(null, startMs), false);
 });
 
-test('a taken probe is nobody else’s while it can still be on its way', () => {
+test('a taken probe blocks other probes while it can still be in flight', () => {
   const circuit = openCircuit(null, 'away', startMs, timing);
   const taken = takeProbe(circuit, startMs + 5000, timing);
   assert.ok(!isProbeDue(taken, startMs + 12_999) && isProbeDue(taken, startMs + 13_000));

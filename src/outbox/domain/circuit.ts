@@ -1,36 +1,41 @@
+import * as circuits from '../../kernel/targets/circuit.ts';
 import { cleanText } from '../../kernel/text.ts';
 import { errorText, type ErrorCode, type SendOutcome } from './order.ts';
 
 /**
- * Whether a destination answers at all. Each process watches the ends of its own attempts; when they show an outage
- * it opens the circuit, which all processes share. While it is open nothing is sent but probes.
- *
- *   closed --an outage seen by any process-->      open, the first probe after the initial interval
- *   open   --due, one process takes the probe-->   open, and not due again before that probe has had its time
- *   open   --the probe was answered-->             closed
- *   open   --the probe failed-->                   open, twice the interval up to the longest
- *   open   --the probe was not sent after all-->   open, the same interval again
- *
- * Any answer that is about the order and not about the destination's health is contact: that it was done, that it
- * is refused for what it says, that it should come later. All times are the database's, in milliseconds.
+ * The circuit of a destination (see kernel/targets/circuit.ts). Each process counts the failures in a row of its own attempts;
+ * when they show an outage it opens the circuit for all. Any answer that is about the order and not about the
+ * destination's health is contact: done, rejected for its content, or rate-limited.
  */
-export type Circuit = Readonly<{
-  openedAtMs: number;
-  reason: string;
-  intervalMs: number;
-  nextProbeAtMs: number;
-  /** The order that was last sent as a probe: another one is taken next, if there is one. */
-  lastProbeId: bigint | null;
+export type Circuit = circuits.Probing &
+  Readonly<{
+    openedAtMs: number;
+    reason: string;
+    /** The order that was last sent as a probe: the next probe is another one, if there is one. */
+    lastProbeId: bigint | null;
+  }>;
+
+export type CircuitTiming = circuits.ProbeTiming &
+  Readonly<{
+    /** How long a probe can take at most. */
+    leaseMs: number;
+  }>;
+
+/** Throttle and circuit of a destination, for display. */
+export type GateSnapshot = Readonly<{
+  /** Orders per second over all processes; null where nothing limits them. */
+  rate: number | null;
+  peak: number | null;
+  holdUntil: Date | null;
+  circuit: Readonly<{
+    state: 'closed' | 'open';
+    openedAt: Date | null;
+    reason: string | null;
+    nextProbeAt: Date | null;
+  }>;
 }>;
 
-export type CircuitTiming = Readonly<{
-  initialMs: number;
-  maxMs: number;
-  /** As long as a probe can take: nobody else takes one meanwhile, unless the process that has it is lost. */
-  leaseMs: number;
-}>;
-
-/** What the end of an attempt says about the destination. */
+/** What the outcome of an attempt says about the destination. */
 type Verdict =
   | Readonly<{ says: 'nothing' | 'contact' }>
   | Readonly<{ says: 'failure'; isUnauthorized: boolean; error: string }>;
@@ -61,24 +66,22 @@ function verdictOf(outcome: SendOutcome): Verdict {
   }
 }
 
-/**
- * The failures in a row that one process has seen. An order is in it once however often it failed: one that fails
- * everywhere is no outage.
- */
+/** The failures in a row that one process has seen. */
 export type Streak = Readonly<{
-  failures: number;
-  /** Different orders of them, as many as are needed to tell. */
-  orderIds: readonly bigint[];
+  all: circuits.Streak<bigint>;
   /** Those at the end that were all 401 or 403. */
-  unauthorizedIds: readonly bigint[];
+  unauthorized: circuits.Streak<bigint>;
   lastError: string;
 }>;
 
-export const noStreak: Streak = { failures: 0, orderIds: [], unauthorizedIds: [], lastError: '' };
+export const noStreak: Streak = {
+  all: circuits.noStreak,
+  unauthorized: circuits.noStreak,
+  lastError: '',
+};
 
-const failuresToOpen = 5;
-const ordersToOpen = 3;
-const unauthorizedToOpen = 3;
+const outage: readonly circuits.OutageRule[] = [{ failures: 5, items: 3 }];
+const unauthorizedOutage: readonly circuits.OutageRule[] = [{ failures: 3, items: 3 }];
 const reasonMaxBytes = 500;
 
 export function extendStreak(streak: Streak, orderId: bigint, outcome: SendOutcome): Streak {
@@ -90,57 +93,41 @@ export function extendStreak(streak: Streak, orderId: bigint, outcome: SendOutco
       return noStreak;
     case 'failure':
       return {
-        failures: streak.failures + 1,
-        orderIds: withId(streak.orderIds, orderId, ordersToOpen),
-        unauthorizedIds: verdict.isUnauthorized
-          ? withId(streak.unauthorizedIds, orderId, unauthorizedToOpen)
-          : [],
+        all: circuits.extendStreak(streak.all, orderId),
+        unauthorized: verdict.isUnauthorized
+          ? circuits.extendStreak(streak.unauthorized, orderId)
+          : circuits.noStreak,
         lastError: verdict.error,
       };
   }
 }
 
-function withId(ids: readonly bigint[], id: bigint, enough: number): readonly bigint[] {
-  return ids.length >= enough || ids.includes(id) ? ids : [...ids, id];
-}
-
 /** Why the circuit has to open; null where the streak shows no outage. */
-export function outageOf(streak: Streak): string | null {
-  const isUnauthorized = streak.unauthorizedIds.length >= unauthorizedToOpen;
-  const isOutage = streak.failures >= failuresToOpen && streak.orderIds.length >= ordersToOpen;
-  if (!isUnauthorized && !isOutage) return null;
-  // From outside, and stored: what PostgreSQL would not take must not keep the circuit closed.
-  return cleanText(streak.lastError, reasonMaxBytes);
+export function outageOf({ all, unauthorized, lastError }: Streak): string | null {
+  const isDown = circuits.isOutage(all, outage) || circuits.isOutage(unauthorized, unauthorizedOutage);
+  // The text is from outside and is stored: text that PostgreSQL rejects must not keep the circuit closed.
+  return isDown ? cleanText(lastError, reasonMaxBytes) : null;
 }
 
-/** Opens the circuit; one that is open stays as it is. */
+/** Opens the circuit; an open one stays as it is. */
 export function openCircuit(
   circuit: Circuit | null,
   reason: string,
   nowMs: number,
   timing: CircuitTiming,
 ): Circuit {
-  return (
-    circuit ?? {
-      openedAtMs: nowMs,
-      reason,
-      intervalMs: timing.initialMs,
-      nextProbeAtMs: nowMs + timing.initialMs,
-      lastProbeId: null,
-    }
-  );
+  return circuit ?? { openedAtMs: nowMs, reason, lastProbeId: null, ...circuits.startProbing(timing, nowMs) };
 }
 
 export function isProbeDue(circuit: Circuit | null, nowMs: number): circuit is Circuit {
-  return circuit !== null && nowMs >= circuit.nextProbeAtMs;
+  return circuit !== null && circuits.isProbeDue(circuit, nowMs);
 }
 
-/** Takes the probe that is due: moving the next one away is the lease on this one. */
-export function takeProbe(circuit: Circuit, nowMs: number, timing: CircuitTiming): Circuit {
-  return { ...circuit, nextProbeAtMs: nowMs + Math.max(circuit.intervalMs, timing.leaseMs) };
+export function takeProbe(circuit: Circuit, nowMs: number, { leaseMs }: CircuitTiming): Circuit {
+  return circuits.takeProbe(circuit, nowMs, leaseMs);
 }
 
-/** What the end of a probe does to the circuit: null closes it. Without an order or an outcome nothing was sent. */
+/** The circuit after a probe; null closes it. Without an order or an outcome nothing was sent. */
 export function settleProbe(
   circuit: Circuit,
   probe: Readonly<{ orderId: bigint | null; outcome: SendOutcome | null }>,
@@ -149,7 +136,6 @@ export function settleProbe(
 ): Circuit | null {
   const says = probe.outcome === null ? 'nothing' : verdictOf(probe.outcome).says;
   if (says === 'contact') return null;
-  const intervalMs = says === 'nothing' ? circuit.intervalMs : Math.min(circuit.intervalMs * 2, timing.maxMs);
-  const lastProbeId = probe.orderId ?? circuit.lastProbeId;
-  return { ...circuit, intervalMs, nextProbeAtMs: nowMs + intervalMs, lastProbeId };
+  const probed = { ...circuit, lastProbeId: probe.orderId ?? circuit.lastProbeId };
+  return says === 'nothing' ? circuits.returnProbe(probed, nowMs) : circuits.failProbe(probed, nowMs, timing);
 }

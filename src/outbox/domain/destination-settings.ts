@@ -1,19 +1,16 @@
-/**
- * A destination as the configuration describes it. `compose` hands these over; what each key means to a user
- * stands in operations.md.
- */
+/** A destination as configured; docs/reference/configuration.md documents the keys. */
 export type DestinationSettings = HttpSettings | KafkaSettings | SmtpSettings;
 
 type AnySettings = Readonly<{
   name: string;
-  /** How many orders of it a process has under way at once. */
+  /** How many orders a process sends to it at once. */
   maxInFlight: number;
   timeoutMs: number;
-  /** How long an order that is only ever asked to come later goes on trying. */
+  /** How long an order that is always rate limited is retried. */
   maxAgeMs: number;
-  /** A JSON Schema for requests, already read; undefined takes any object. */
+  /** JSON Schema for requests; undefined accepts any object. */
   schema: Readonly<Record<string, unknown>> | undefined;
-  /** Retries after the first send, where it is not as many as for all. */
+  /** Retries after the first send; overrides the limit for all destinations. */
   retryMax?: number;
 }>;
 
@@ -22,32 +19,32 @@ export type HttpSettings = AnySettings &
     type: 'http';
     url: string;
     method: 'POST' | 'PUT' | 'PATCH';
-    /** Values are asked for at each send: a secret file may have changed. */
+    /** Read for each send, because a secret file may have changed. */
     headers: Readonly<Record<string, () => string>>;
     tls:
       | Readonly<{ ca?: string | undefined; cert?: string | undefined; key?: string | undefined }>
       | undefined;
-    /** `request`: the request alone. `order`: flat, with `idempotency_key` and `trace_id` beside its fields. */
+    /** `request`: the request as it is. `order`: its fields plus `idempotency_key` and `trace_id`. */
     body: 'request' | 'order';
-    /** `json`: a 2xx counts if its body is empty or JSON that names no other key. `any`: every 2xx counts. */
+    /** `json`: a 2xx counts if its body is empty, or JSON without another idempotency key. `any`: every 2xx counts. */
     response: 'json' | 'any';
     maxResponseBytes: number;
-    /** The field of an answer that names what was done outside. */
+    /** The field of an answer with the destination's own id for the effect. */
     outsideIdField: string;
     idempotency: 'none' | 'enforced';
     dedupWindowMs: number;
     conflict: ConflictProfile | undefined;
-    /** `{key}` in it stands for the idempotency key. */
+    /** `{key}` is replaced by the idempotency key. */
     statusUrl: string | undefined;
-    /** Undefined: a 2xx says done, 404 says absent. */
+    /** Undefined: a 2xx means done, 404 means absent. */
     status: StatusProfile | undefined;
-    /** Each request carries `X-Redrive-Signature`. The secret is asked for at each send, and does not throw. */
+    /** Adds `X-Redrive-Signature` to each request. The secret is read for each send and does not throw. */
     sign?: Readonly<{ secret: () => string }>;
-    /** Whoever knows the path may write there: no text that is kept repeats it. */
+    /** The path is a credential: it is removed from stored error texts. */
     isUrlSecret?: boolean;
   }>;
 
-/** What a 409 means: always one thing, or by the value of a field or header of the answer. */
+/** What a 409 means: always the same, or by the value of a field or header of the answer. */
 export type ConflictProfile =
   | 'processed'
   | 'running'
@@ -57,14 +54,14 @@ export type ConflictProfile =
       running: readonly string[];
     }>;
 
-/** What the answer to a status question means, by the value of a field of its body. */
+/** What an answer from the status URL means, by the value of a field of its body. */
 export type StatusProfile = Readonly<{ field: string; done: readonly string[]; absent: readonly string[] }>;
 
 export type KafkaSettings = AnySettings &
   Readonly<{
     type: 'kafka';
     topic: string;
-    /** What the record's key is; an order without an ordering key has none by `ordering_key`. */
+    /** The record's key; with `ordering_key`, an order without one has no key. */
     key: 'ordering_key' | 'idempotency_key' | 'none';
   }>;
 
@@ -73,7 +70,7 @@ export type SmtpSettings = AnySettings &
     type: 'smtp';
     host: string;
     port: number;
-    /** `implicit`: TLS from the first byte. `starttls`: refused where the server has none. `none`: in the clear. */
+    /** `implicit`: TLS from the first byte. `starttls`: fails if the server does not offer it. `none`: plain text. */
     security: 'implicit' | 'starttls' | 'none';
     user: string | undefined;
     password: (() => string) | undefined;

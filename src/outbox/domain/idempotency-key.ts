@@ -1,4 +1,4 @@
-/** What a caller may name an order by: it travels as an HTTP header, so it is visible ASCII. */
+/** Idempotency keys are sent as an HTTP header, so they are visible ASCII. */
 export const MIN_KEY_LENGTH = 8;
 export const MAX_KEY_LENGTH = 64;
 

@@ -26,7 +26,7 @@ function answerIn(outcome: SendOutcome) {
 const conflicting = (conflict: ConflictProfile, said: Said): SendOutcome =>
   judge({ status: 409, ...said }, { conflict });
 
-test('a 2xx whose JSON names the same key, or none, or an empty body, is sent', () => {
+test('a 2xx with the same key, without a key or with an empty body is sent', () => {
   for (const body of [
     `{"idempotency_key":"${key}"}`,
     '{"idempotency_key":null}',
@@ -40,7 +40,7 @@ test('a 2xx whose JSON names the same key, or none, or an empty body, is sent', 
       assert.equal(judge({ status, body }).end, 'sent', `${status} ${body}`);
 });
 
-test('a 2xx that names another key, or is not JSON, or is only read in part, proves nothing', () => {
+test('a 2xx with another key, without JSON or with a cut body is unknown', () => {
   const cases: readonly (readonly [Said, string])[] = [
     [
       { body: '{"idempotency_key":"another-key"}' },
@@ -52,13 +52,13 @@ test('a 2xx that names another key, or is not JSON, or is only read in part, pro
     ],
     [{ body: '<html>Please log in</html>' }, 'HTTP 200, not JSON: <html>Please log in</html>'],
     [{ body: Buffer.from([0x22, 0xff, 0x22]) }, 'HTTP 200, not JSON: "\uFFFD"'],
-    [{ body: '{}', isBodyCut: true }, 'HTTP 200, larger than what is read of an answer: {}'],
+    [{ body: '{}', isBodyCut: true }, 'HTTP 200, larger than the response limit: {}'],
   ];
   for (const [said, detail] of cases)
     assert.deepEqual(judge(said), { end: 'unknown', code: 'UNKNOWN', detail });
 });
 
-test('with `response: any` every 2xx is sent, whatever its body is', () => {
+test('with `response: any` every 2xx is sent, whatever its body', () => {
   for (const said of [
     { body: '<html>' },
     { body: `{"idempotency_key":"another"}` },
@@ -67,7 +67,7 @@ test('with `response: any` every 2xx is sent, whatever its body is', () => {
     assert.equal(judge(said, { response: 'any' }).end, 'sent');
 });
 
-test('a key that an answer gives as a number is the key', () => {
+test('a key that an answer contains as a number counts', () => {
   const answer = {
     status: 200,
     headers: {},
@@ -77,25 +77,25 @@ test('a key that an answer gives as a number is the key', () => {
   assert.equal(judgeAnswer(answer, profile, '12345678', now).end, 'sent');
 });
 
-test('a byte order mark does not spoil JSON', () => {
+test('JSON may start with a byte order mark', () => {
   assert.equal(answerIn(judge({ body: '\uFEFF{"broker_order_id":"b-1"}' })).outsideId, 'b-1');
 });
 
-test('the digest is of the canonical JSON, so it does not depend on the spelling', () => {
+test('the digest of canonical JSON does not depend on the notation', () => {
   const spelled = answerIn(judge({ body: '{ "b": 1.0, "a": [1e2] }' }));
   assert.equal(spelled.digest, sha256Of('{"a":[100],"b":1}'));
   assert.equal(answerIn(judge({ body: 'plain' }, { response: 'any' })).digest, sha256Of('plain'));
   assert.equal(answerIn(judge({})).digest, sha256Of(''));
 });
 
-test('JSON that has no canonical form has the digest of its bytes', () => {
+test('JSON without a canonical form has the digest of its bytes', () => {
   for (const body of ['{"a":1e400}', String.raw`{"a":"\ud800"}`])
     assert.equal(answerIn(judge({ body })).digest, sha256Of(body));
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   assert.match(answerIn(judge({ body: deep })).digest, /^sha256:[0-9a-f]{64}$/);
 });
 
-test('the outside id is the field of the settings, as it was written', () => {
+test('the outside id is the configured field, as written', () => {
   const cases: readonly (readonly [string, string | null])[] = [
     ['{"broker_order_id":"brk-8842"}', 'brk-8842'],
     ['{"broker_order_id":42}', '42'],
@@ -113,7 +113,7 @@ test('the outside id is the field of the settings, as it was written', () => {
   for (const [body, id] of cases) assert.equal(answerIn(judge({ body })).outsideId, id, body);
 });
 
-test('a field may lie deeper, and a name with a dot in it is a name first', () => {
+test('a field may be nested, and a name that contains a dot is looked up first', () => {
   const idIn = (body: string): string | null =>
     answerIn(judge({ body }, { outsideIdField: 'order.id' })).outsideId;
   assert.equal(idIn('{"order":{"id":"deep"}}'), 'deep');
@@ -122,7 +122,7 @@ test('a field may lie deeper, and a name with a dot in it is a name first', () =
   assert.equal(answerIn(judge({ body: '{}' }, { outsideIdField: 'constructor.name' })).outsideId, null);
 });
 
-test('refusals are refused, and say so', () => {
+test('4xx answers are refused with their detail', () => {
   for (const status of [400, 404, 405, 410, 413, 415, 418, 422, 425, 451, 300, 301, 302, 304, 307, 308])
     assert.deepEqual(judge({ status, body: '{"error":"no"}' }), {
       end: 'refused',
@@ -133,7 +133,7 @@ test('refusals are refused, and say so', () => {
     assert.deepEqual(judge({ status }), { end: 'refused', code: 'UNAUTHORIZED', detail: `HTTP ${status}` });
 });
 
-test('408 and every 5xx but 503 leave it open whether the order has happened', () => {
+test('408 and every 5xx except 503 are unknown', () => {
   const open = (status: number, code: string): void =>
     assert.deepEqual(judge({ status, body: 'oops' }), {
       end: 'unknown',
@@ -146,7 +146,7 @@ test('408 and every 5xx but 503 leave it open whether the order has happened', (
   open(999, 'UNKNOWN');
 });
 
-test('429 and 503 had no effect, and name their time in both forms of Retry-After', () => {
+test('429 and 503 had no effect, and accept both forms of Retry-After', () => {
   const asked = (header: string | readonly string[] | undefined): SendOutcome['end'] | number | undefined => {
     const outcome = judge({ status: 429, headers: { 'retry-after': header } });
     assert.equal(outcome.end, 'limited');
@@ -168,7 +168,7 @@ test('429 and 503 had no effect, and name their time in both forms of Retry-Afte
   });
 });
 
-test('a 409 that means processed is sent, with the digest that says where this is known from', () => {
+test('a 409 that means processed is sent, with a digest that says so', () => {
   const body = '{"broker_order_id":"b-7"}';
   assert.deepEqual(conflicting('processed', { body }), {
     end: 'sent',
@@ -177,7 +177,7 @@ test('a 409 that means processed is sent, with the digest that says where this i
   });
 });
 
-test('a 409 that means running is retried, and not before the time it names', () => {
+test('a 409 that means running is retried, not before its Retry-After', () => {
   assert.deepEqual(conflicting('running', { headers: { 'retry-after': '5' } }), {
     end: 'failed',
     code: 'CONFLICT_RUNNING',
@@ -186,7 +186,7 @@ test('a 409 that means running is retried, and not before the time it names', ()
   });
 });
 
-test('a 409 is told by a field or a header where the profile says so; what it does not know is in doubt', () => {
+test('the profile reads a 409 from a field or header, and other values are unknown', () => {
   const words = { processed: ['already_processed', '17'], running: ['in_progress'] };
   const byField: ConflictProfile = { in: { field: 'error.code' }, ...words };
   const byHeader: ConflictProfile = { in: { header: 'X-Conflict' }, ...words };
@@ -217,7 +217,7 @@ test('a detail is one short line that PostgreSQL can store', () => {
   assert.equal(outcome.detail, `HTTP 500: a\uFFFDb c${'é'.repeat(195)}`);
 });
 
-test('every answer has an outcome', () => {
+test('every possible answer has an outcome', () => {
   const said = fc.record({
     status: fc.integer({ min: 200, max: 999 }),
     body: fc.oneof(

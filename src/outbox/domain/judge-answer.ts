@@ -15,13 +15,13 @@ export type AnswerProfile = Readonly<Pick<HttpSettings, 'response' | 'conflict' 
 
 const MAX_OUTSIDE_ID_BYTES = 200;
 
-/** What is known of the result of an order that the destination says it has processed before. */
+/** Stands for the result of an order that the destination had processed before. */
 const CONFLICT_DIGEST = 'sha256:from-conflict';
 
 /**
- * What an answer says about the order. Certain are a 2xx that passes its check, a refusal, and being asked to come
- * later (429, 503). Of everything else nobody can tell whether the effect has happened: that is `unknown`, and
- * whether it may be sent again is not decided here.
+ * What an answer means for the order. Certain are only a 2xx that passes its check, a refusal, and being asked to retry
+ * later (429, 503). After anything else the effect may have happened, so the outcome is `unknown`; whether the order
+ * can be sent again is decided elsewhere.
  */
 export function judgeAnswer(
   answer: HttpAnswer,
@@ -47,8 +47,8 @@ export function judgeAnswer(
       return { end: 'failed', code: 'BROKER_5XX', detail, ...wait };
   }
   if (status >= 300 && status <= 499) return { end: 'refused', code: 'BAD_REQUEST', detail };
-  // Also 501, 507, 520 and whatever proxies make up: few say for sure that nothing has happened, and to believe it
-  // wrongly would send twice.
+  // Also 501, 507, 520 and the like: few of them mean for certain that nothing has happened, and a wrong guess would
+  // send the order twice.
   if (status >= 500 && status <= 599) return { end: 'unknown', code: 'BROKER_5XX', detail, ...wait };
   return { end: 'unknown', code: 'UNKNOWN', detail, ...wait };
 }
@@ -61,13 +61,13 @@ function judgeSuccess(answer: HttpAnswer, profile: AnswerProfile, idempotencyKey
   return { end: 'sent', answer: keptAnswer(answer.status, digest, json, profile), isConflict: false };
 }
 
-/** Why a 2xx does not count: a login page or another order's answer proves nothing about this one. */
+/** Why a 2xx does not count: a login page or the answer to another order proves nothing. */
 function flawOf(
   { body, isBodyCut }: HttpAnswer,
   json: JsonBody | undefined,
   idempotencyKey: string,
 ): string | undefined {
-  if (isBodyCut) return 'larger than what is read of an answer';
+  if (isBodyCut) return 'larger than the response limit';
   if (json === undefined) return body.toString('latin1').trim() === '' ? undefined : 'not JSON';
   const key = fieldText(json, 'idempotency_key');
   return key === undefined || key === idempotencyKey ? undefined : 'for another idempotency_key';
@@ -119,13 +119,13 @@ function keptAnswer(
   return { status, digest, outsideId: id === '' ? null : id };
 }
 
-/** JSON has its canonical form, so that the same answer in another spelling has the same digest. */
+/** JSON is digested in canonical form, so that the same answer in another notation has the same digest. */
 function digestOf(body: Buffer, json: JsonBody | undefined): string {
   if (json === undefined) return sha256Of(body);
   try {
     return sha256Of(canonicalJson(json.value));
   } catch {
-    // JSON can say what has no canonical form: a lone surrogate, or 1e400.
+    // Some JSON has no canonical form: a lone surrogate, or 1e400.
     return sha256Of(body);
   }
 }

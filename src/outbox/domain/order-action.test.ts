@@ -14,7 +14,7 @@ const states: fc.Arbitrary<ActionState> = fc
   })
   .filter(({ status, resolution }) => resolution === null || status === 'dead');
 
-test('nobody decides about what has happened, is under way, or is decided', () => {
+test('sent, sending and resolved orders allow no action', () => {
   fc.assert(
     fc.property(actions, states, fc.boolean(), (action, state, effectChecked) => {
       if (refusalOf(action, state, effectChecked) !== null) return;
@@ -24,7 +24,7 @@ test('nobody decides about what has happened, is under way, or is decided', () =
   );
 });
 
-test('where an effect is possible, somebody must have looked', () => {
+test('an order in doubt requires effect_checked', () => {
   fc.assert(
     fc.property(actions, states, (action, state) => {
       const unlooked = refusalOf(action, state, false);
@@ -34,7 +34,7 @@ test('where an effect is possible, somebody must have looked', () => {
   );
 });
 
-test('what waits is cancelled, what is dead is skipped or superseded', () => {
+test('waiting orders can be cancelled, dead ones skipped or superseded', () => {
   const state = { resolution: null, inDoubt: false, hasSucceeded: false };
   for (const status of ['queued', 'failed'] as const) {
     assert.equal(refusalOf('cancel', { ...state, status }, false), null);

@@ -68,7 +68,7 @@ const outcomes: fc.Arbitrary<SendOutcome> = fc.oneof(
 );
 const randoms = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true });
 
-test('the waits are 2, 4, … 256 seconds, give or take a tenth, and the ninth failure is the last', () => {
+test('the delays are 2, 4, … 256 seconds with a tenth of jitter, and the ninth failure is the last', () => {
   const delays = Array.from({ length: 8 }, (_, retryCount) => {
     const settlement = decideSettlement({ ...fresh, retryCount }, failure, policy, () => 0.5);
     assert.ok(settlement.to === 'failed' && settlement.costsRetry);
@@ -79,18 +79,18 @@ test('the waits are 2, 4, … 256 seconds, give or take a tenth, and the ninth f
   assert.deepEqual(last, { to: 'dead', error: 'BROKER_5XX: HTTP 503', inDoubt: false });
 });
 
-test('a Retry-After of nothing does not shorten the backoff', () => {
+test('a Retry-After of zero does not shorten the backoff', () => {
   const settlement = decideSettlement(fresh, { ...failure, retryAfterMs: 0 }, policy, () => 0.5);
   assert.ok(settlement.to === 'failed' && settlement.delayMs === 2000);
 });
 
-test('who is told to the end that an order is being worked on dies UNKNOWN', () => {
+test('an order whose last answer is CONFLICT_RUNNING dies UNKNOWN', () => {
   const running: SendOutcome = { end: 'failed', code: 'CONFLICT_RUNNING', detail: 'HTTP 409' };
   const last = decideSettlement({ ...fresh, retryCount: 8 }, running, policy);
   assert.deepEqual(last, { to: 'dead', error: 'UNKNOWN: CONFLICT_RUNNING: HTTP 409', inDoubt: true });
 });
 
-test('a Retry-After is never undercut, and spread only upward', () => {
+test('a delay is never shorter than Retry-After, and jitter only lengthens it', () => {
   fc.assert(
     fc.property(states, policies, randoms, fc.nat(3_600_000), (state, any, random, retryAfterMs) => {
       const outcome: SendOutcome = { ...failure, retryAfterMs };
@@ -103,7 +103,7 @@ test('a Retry-After is never undercut, and spread only upward', () => {
   );
 });
 
-test('what may have had its effect is sent again only where that is safe', () => {
+test('an order in doubt is sent again only if that is safe', () => {
   fc.assert(
     fc.property(states, policies, (state, any) => {
       const settlement = decideSettlement(state, unknown, any);
@@ -113,7 +113,7 @@ test('what may have had its effect is sent again only where that is safe', () =>
   );
 });
 
-test('doubt is never forgotten, and whoever dies in doubt dies UNKNOWN', () => {
+test('doubt is never cleared, and an order that dies in doubt dies UNKNOWN', () => {
   fc.assert(
     fc.property(states, outcomes, policies, randoms, (state, outcome, any, random) => {
       for (const settlement of [
@@ -157,7 +157,7 @@ test('an order is sent at most once more than it has retries', () => {
   );
 });
 
-test('being asked to come later costs no retry, but ends at the greatest age', () => {
+test('rate limits cost no retry, but end at max_age', () => {
   const limited: SendOutcome = { end: 'limited', detail: 'HTTP 429' };
   const young = decideSettlement({ ...fresh, retryCount: 8 }, limited, policy);
   assert.ok(young.to === 'failed' && !young.costsRetry);
@@ -165,14 +165,14 @@ test('being asked to come later costs no retry, but ends at the greatest age', (
   assert.deepEqual(old, { to: 'dead', error: 'RATE_LIMITED: HTTP 429', inDoubt: false });
 });
 
-test('a failed probe costs nothing, whatever has been tried before', () => {
+test('a failed probe costs no retry, whatever was tried before', () => {
   const settlement = decideProbe({ ...fresh, retryCount: 8 }, failure, policy);
   assert.ok(settlement.to === 'failed' && !settlement.costsRetry && settlement.delayMs === 0);
   const unsafe = decideProbe(fresh, unknown, { ...policy, idempotency: 'none' });
   assert.equal(unsafe.to, 'dead');
 });
 
-test('what is given back was never there', () => {
+test('a released order is settled as before its claim', () => {
   const settlement = decideSettlement(fresh, { end: 'released', reason: 'stopping' }, policy);
   assert.deepEqual(settlement, { to: 'released', reason: 'stopping', delayMs: 0 });
 });

@@ -1,23 +1,8 @@
 import { backoffMs, type Backoff } from '../../kernel/backoff.ts';
 
 /**
- * An order's status and every legal change of it, as pure functions. The SQL of the slice says the same in its
- * WHERE and SET clauses.
- *
- *   queued  --claimed-->  sending  --done-->                       sent
- *                                  --failed, retries are left-->   failed
- *                                  --failed, none are left-->      dead
- *                                  --refused, or in doubt and not safe to send again--> dead
- *                                  --given back unsent-->          queued, or failed as it was before
- *   failed  --backoff is over, claimed--> queued --> sending
- *   sending --lease is over--> as failed and in doubt
- *   queued, failed --a person cancels--> dead, cancelled
- *   dead    --a person skips or supersedes--> dead, skipped or superseded
- *   dead without a resolution --its success becomes known late--> sent
- *
- * Whenever the ledger knows that the outside effect has happened, the order becomes sent instead.
- *
- * A retry is counted when an attempt ends in failure. The first send costs none: a budget of 8 is 9 sends.
+ * The pure decisions about an order: whether it may be sent again, and what the outcome of an attempt means for it.
+ * deliver/dispatch-orders.ts describes its states and their transitions.
  */
 export const statuses = ['queued', 'sending', 'sent', 'failed', 'dead'] as const;
 export type Status = (typeof statuses)[number];
@@ -37,19 +22,19 @@ export type ErrorCode =
   | 'CANCELLED'
   | 'UNKNOWN';
 
-/** What a destination answered, as far as it is kept. */
+/** The part of a destination's answer that is stored. */
 export type Answer = Readonly<{
-  /** The HTTP status; null where there is none (Kafka, mail). */
+  /** The HTTP status; null for Kafka and mail. */
   status: number | null;
-  /** Of the answer's body: `sha256:<hex>`. */
+  /** Digest of the answer's body: `sha256:<hex>`. */
   digest: string;
-  /** The destination's own name for what it did. */
+  /** The destination's own id for the effect. */
   outsideId: string | null;
 }>;
 
 /**
- * How one attempt to send ended. `failed` certainly had no effect, `unknown` may have had it; `limited` was
- * asked to come later; `refused` will never be accepted; `released` was never sent and costs nothing.
+ * The outcome of one attempt to send. `failed`: certainly without effect. `unknown`: it may have had its effect.
+ * `limited`: rate limited. `refused`: the destination will never accept it. `released`: not sent, costs no retry.
  */
 export type SendOutcome =
   | Readonly<{ end: 'sent'; answer: Answer; isConflict: boolean }>
@@ -61,25 +46,25 @@ export type SendOutcome =
       end: 'released';
       reason: string;
       retryAfterMs?: number | undefined;
-      /** Nobody could be reached to send it to. */
+      /** The destination was unreachable. */
       isOutage?: boolean | undefined;
     }>;
 
-/** What a destination promises about sending twice, and how long an order may try. */
+/** What a destination guarantees about duplicates, and how long an order is retried. */
 export type SendPolicy = Readonly<{
   /**
-   * `none`: a second send may have a second effect. `enforced`: not within the window since the first send.
-   * `consumer`: always safe to send again, because who reads it drops doubles by the key (Kafka) or bears them.
+   * `none`: a second send may have a second effect. `enforced`: not within `dedupWindowMs` of the first send.
+   * `consumer`: always safe to resend, because consumers drop duplicates by their key (Kafka) or tolerate them (mail).
    */
   idempotency: 'none' | 'enforced' | 'consumer';
   dedupWindowMs: number;
   retryMax: number;
   backoff: Backoff;
-  /** Since its first send; for orders that are only ever asked to come later. */
+  /** Limit on the age since the first send, for orders that are always rate limited. */
   maxAgeMs: number;
 }>;
 
-/** An order as far as the decisions about it go. */
+/** The state of an order that the decisions depend on. */
 export type OrderState = Readonly<{
   retryCount: number;
   /** Since the first send; null before it. */
@@ -87,18 +72,18 @@ export type OrderState = Readonly<{
   inDoubt: boolean;
 }>;
 
-/** How an attempt is written down. */
+/** What an attempt changes about its order. */
 export type Settlement =
   | Readonly<{ to: 'sent'; answer: Answer; isConflict: boolean }>
-  /** The ledger says that it has happened: nothing was sent again. */
+  /** The ledger records the effect, so the order was not sent again. */
   | Readonly<{ to: 'known' }>
   | Readonly<{ to: 'failed'; error: string; inDoubt: boolean; delayMs: number; costsRetry: boolean }>
   | Readonly<{ to: 'dead'; error: string; inDoubt: boolean }>
-  /** Dead without a byte having left in this attempt. */
+  /** Dead, and nothing was sent in this attempt. */
   | Readonly<{ to: 'unsendable'; error: string }>
   | Readonly<{ to: 'released'; reason: string; delayMs: number }>;
 
-/** May it be sent again although an earlier attempt may have had its effect? */
+/** Whether an order can be sent again although an earlier attempt may have had its effect. */
 export function isSafeToResend(order: OrderState, policy: SendPolicy): boolean {
   switch (policy.idempotency) {
     case 'consumer':
@@ -110,7 +95,7 @@ export function isSafeToResend(order: OrderState, policy: SendPolicy): boolean {
   }
 }
 
-/** What follows from the end of an attempt; one that is in doubt was asked about before, where that is possible. */
+/** The settlement for the outcome of an attempt. */
 export function decideSettlement(
   order: OrderState,
   outcome: SendOutcome,
@@ -136,13 +121,13 @@ export function decideSettlement(
 }
 
 /**
- * The same for an order that was sent to find out whether a destination works again: a failure is the
- * destination's, not the order's, and costs it nothing. Doubt is doubt all the same.
+ * The settlement for the outcome of a probe: a failure is attributed to the destination and costs the order no retry.
+ * An unknown outcome leaves it in doubt as usual.
  */
 export function decideProbe(order: OrderState, outcome: SendOutcome, policy: SendPolicy): Settlement {
   const isFailure = outcome.end === 'failed' || outcome.end === 'unknown';
-  const isRefusedByAll = outcome.end === 'refused' && outcome.code === 'UNAUTHORIZED';
-  if (!isFailure && !isRefusedByAll) return decideSettlement(order, outcome, policy);
+  const isUnauthorized = outcome.end === 'refused' && outcome.code === 'UNAUTHORIZED';
+  if (!isFailure && !isUnauthorized) return decideSettlement(order, outcome, policy);
   if (outcome.end === 'unknown' && !isSafeToResend(order, policy)) return die(outcome, true);
   const inDoubt = order.inDoubt || outcome.end === 'unknown';
   return {
@@ -168,7 +153,7 @@ function decideFailed(
   random: () => number,
 ): Settlement {
   const { inDoubt } = failure;
-  // Who is told to the end that the order is being worked on cannot know that nothing comes of it.
+  // If the last answer was that the order is still being processed, it may yet have its effect.
   if (order.retryCount >= policy.retryMax)
     return die(failure, inDoubt || failure.code === 'CONFLICT_RUNNING');
   const error = errorText(failure.code, failure.detail);
@@ -176,7 +161,7 @@ function decideFailed(
   return { to: 'failed', error, inDoubt, delayMs, costsRetry: true };
 }
 
-/** Asked to come later: costs no retry, but does not go on for ever. */
+/** Rate limited: costs no retry, but is limited by the order's age. */
 function decideLimited(
   order: OrderState,
   { detail, retryAfterMs }: Readonly<{ detail: string; retryAfterMs?: number | undefined }>,
@@ -190,17 +175,17 @@ function decideLimited(
   return { to: 'failed', error, inDoubt, delayMs, costsRetry: false };
 }
 
-/** Whoever reads UNKNOWN has to look outside: the effect may be there. All other codes say that it is not. */
+/** UNKNOWN means that the effect may have happened, and somebody has to check; all other codes mean that it has not. */
 function die({ code, detail }: Readonly<{ code: ErrorCode; detail: string }>, inDoubt: boolean): Settlement {
-  const isTold = !inDoubt || code === 'UNKNOWN';
+  const isCertain = !inDoubt || code === 'UNKNOWN';
   return {
     to: 'dead',
-    error: isTold ? errorText(code, detail) : errorText('UNKNOWN', `${code}: ${detail}`),
+    error: isCertain ? errorText(code, detail) : errorText('UNKNOWN', `${code}: ${detail}`),
     inDoubt,
   };
 }
 
-/** A destination that names a time is not asked earlier, and all who were told the same time do not come at once. */
+/** Waits at least as long as the destination asked for; jitter spreads orders that were given the same time. */
 function delayOf(
   failures: number,
   retryAfterMs: number | undefined,
@@ -211,7 +196,7 @@ function delayOf(
   return Math.max(backoff, (retryAfterMs ?? 0) * (1 + policy.backoff.jitter * random()));
 }
 
-/** `CODE: detail`, as it is stored. */
+/** `CODE: detail`, the format of `last_error`. */
 export function errorText(code: ErrorCode, detail: string): string {
   return `${code}: ${detail}`;
 }

@@ -23,8 +23,8 @@ const digestOfText = (text: string): string => {
   return digestOf({ request: read.value as DigestedOrder['request'] });
 };
 
-// Stored digests must stay comparable: no change of this value is right.
-test('a digest is what it always was', () => {
+// Stored digests must stay comparable, so this value must never change.
+test('digests stay the same between versions', () => {
   assert.equal(digestOf(), 'sha256:7b74bfc4eec250dd66cbfe694e0668200586989ff431b20eff1fd54e3eb2dd69');
   assert.equal(
     digestOf({ orderingKey: null, request: {} }),
@@ -32,19 +32,19 @@ test('a digest is what it always was', () => {
   );
 });
 
-test('another spelling of the request has the same digest', () => {
+test('another notation of the request has the same digest', () => {
   const text = String.raw`{"qty": 1e4, "meta":{"source":"DoLayer"}, "intent":"\u0042UY", "limit_price":145.0010, "symbol":"USDJPY"}`;
   assert.equal(digestOfText(text), digestOf());
 });
 
-test('trace and key of the request do not count, but only at its top', () => {
+test('trace id and key do not count at the top level of the request', () => {
   const { request } = order;
   assert.equal(digestOf({ request: { ...request, trace_id: 't-1', idempotency_key: { a: 1 } } }), digestOf());
   const nested = { ...request, meta: { source: 'DoLayer', trace_id: 't-1' } };
   assert.notEqual(digestOf({ request: nested }), digestOf());
 });
 
-test('destination, ordering key and every other member count', () => {
+test('destination, ordering key and every other field count', () => {
   const all = [
     digestOf(),
     digestOf({ destination: 'other' }),

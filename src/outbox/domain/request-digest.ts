@@ -1,14 +1,14 @@
 import { canonicalJson, sha256Of } from '../../kernel/canonical-json.ts';
 
-/** What makes an order the same order when its key comes again. */
+/** What must be equal for a repeated key to count as the same order. */
 export type DigestedOrder = Readonly<{
   destination: string;
   orderingKey: string | null;
-  /** As `parseExactJson` gave it: what it refuses has no digest that the database would agree with. */
+  /** Parsed by `parseExactJson`: for other values the database might compute another digest. */
   request: Readonly<Record<string, unknown>>;
 }>;
 
-/** Members of a request that may differ between two attempts to place the same order. */
+/** Fields of a request that may differ when the same order is added again. */
 const NOT_DIGESTED: ReadonlySet<string> = new Set(['trace_id', 'idempotency_key']);
 
 /** `outbox.request_digest` computes the same in the database. */

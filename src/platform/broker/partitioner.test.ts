@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { murmur2, partitionOfKey } from './partitioner.ts';
 
-test('murmur2 gives the numbers of the Java client', () => {
+test('murmur2 agrees with the Java client', () => {
   const known: readonly (readonly [string, number])[] = [
     ['21', -973932308],
     ['foobar', -790332482],
@@ -15,7 +15,7 @@ test('murmur2 gives the numbers of the Java client', () => {
   for (const [key, hash] of known) assert.equal(murmur2(Buffer.from(key)), hash, key);
 });
 
-test('every key has a partition, always the same', () => {
+test('a key always has the same partition', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), fc.integer({ min: 1, max: 1000 }), (bytes, partitions) => {
       const partition = partitionOfKey(Buffer.from(bytes), partitions);

@@ -1,31 +1,35 @@
 /**
- * What the slices need from a broker, and nothing of how Kafka does it. Two implementations (Kafka, and a
- * local one in this process) pass one conformance suite.
+ * What the slices need from a broker. Its two implementations, Kafka and a local broker in this process, pass one
+ * conformance suite.
  *
- * Reading has no consumer groups: the caller owns the positions (it keeps them in PostgreSQL, with the rows)
- * and asks for bytes from there. Writing answers per record, in order, and tells "certainly not written" from
- * "may have been written", because the caller's next step differs.
+ * Reading uses no consumer groups: the caller stores the positions in PostgreSQL, with the rows, and fetches from
+ * there. Publishing returns a result per record, in order, and separates "certainly not written" from "may have been
+ * written", because the caller's next step differs.
  */
 
-export type Header = Readonly<{ key: Buffer; value: Buffer | null }>;
+import type {
+  BrokerRecord,
+  Compression,
+  Header,
+  LogEnds,
+  PartitionRef,
+  SkippedRange,
+} from '../../kernel/broker-record.ts';
 
-/** A topic by name and by the id that changes when a topic is deleted and made again. */
-export type TopicRef = Readonly<{ topic: string; topicId: string }>;
+export type { BrokerRecord, Compression, Header, LogEnds, PartitionRef, SkippedRange };
 
-export type PartitionRef = TopicRef & Readonly<{ partition: number }>;
+/** The node leads the partition; fetch the positions of one node together. */
+export type PartitionInfo = PartitionRef & LogEnds & Readonly<{ node: number }>;
 
-export type PartitionInfo = PartitionRef &
-  Readonly<{
-    /** The log start: the first offset that can still be read. */
-    start: bigint;
-    /** The last stable offset: what a read-committed reader can reach now. */
-    end: bigint;
-    /** The broker node that leads it; positions of one node are best fetched together. */
-    node: number;
-  }>;
-
-/** Trouble with one partition (or with one topic, then `partition` is absent) while listing. */
-export type PartitionTrouble = Readonly<{ topic: string; partition?: number; code: string; message: string }>;
+/** An error of one partition, or of a whole topic if `partition` is absent. */
+export type PartitionTrouble = Readonly<{
+  topic: string;
+  partition?: number;
+  code: string;
+  message: string;
+  /** The user lacks a right: a retry does not help. */
+  isDenied: boolean;
+}>;
 
 export type PartitionListing = Readonly<{
   clusterId: string;
@@ -35,27 +39,18 @@ export type PartitionListing = Readonly<{
 
 export type Position = PartitionRef & Readonly<{ offset: bigint }>;
 
-export type BrokerRecord = Readonly<{
-  offset: bigint;
-  timestamp: bigint;
-  key: Buffer | null;
-  value: Buffer | null;
-  headers: readonly Header[];
-}>;
-
 export type FetchedBatch = PartitionRef &
+  LogEnds &
   Readonly<{
     records: readonly BrokerRecord[];
-    /** Where to read on: the end of what was looked at, beyond control records, aborted ones and holes. */
+    /** Where to continue: after the last offset examined, also if it has no record. */
     nextOffset: bigint;
-    /** Offsets in [position, nextOffset) that hold no record: control, aborted, or compacted away. */
-    notRecords: bigint;
-    start: bigint;
-    end: bigint;
+    /** In ascending order. With the records they cover every offset in [position, nextOffset). */
+    skipped: readonly SkippedRange[];
   }>;
 
 /**
- * `out_of_range`: the position is below the log start or beyond the end; `start` and `end` say what there is.
+ * `out_of_range`: the position is below the log start or beyond the end; `start` and `end` are the log ends.
  * `gone`: no such topic id or partition. `moved`: another node leads now, list again. `denied`: no right.
  * `unavailable`: try again later.
  */
@@ -69,10 +64,12 @@ export type FetchFailure = PartitionRef &
 export type FetchResult = FetchedBatch | FetchFailure;
 
 export type FetchLimits = Readonly<{
-  /** How long the broker may hold the request when there is nothing to read. */
+  /** How long the broker waits for records if there are none. */
   maxWaitMs: number;
   maxBytes: number;
   maxBytesPerPartition: number;
+  /** Each purpose has its own connections. Default `fetch`. */
+  purpose?: 'fetch' | 'verify';
 }>;
 
 export type OutgoingRecord = Readonly<{
@@ -80,16 +77,32 @@ export type OutgoingRecord = Readonly<{
   key: Buffer | null;
   value: Buffer | null;
   headers: readonly Header[];
+  /** Milliseconds. Default: the time of this process when the record is sent. */
+  timestamp?: bigint;
+  /** Default `none`. `unknown` is sent uncompressed, and again with gzip if the record alone is too large. */
+  compression?: Compression | 'unknown';
 }>;
+
+/**
+ * Why a record was not written. `cluster`: no connection, leader, producer session or quorum. `topic`: it does not
+ * exist, or we have no right to write to it. `record`: everything else.
+ */
+export type PublishFault = 'cluster' | 'topic' | 'record';
 
 export type PublishResult =
   | Readonly<{ result: 'acked'; partition: number; offset: bigint }>
   /** Certainly not written. */
-  | Readonly<{ result: 'failed'; retriable: boolean; code: string; message: string }>
-  /** Sent without an answer: it may have been written. */
+  | Readonly<{ result: 'failed'; fault: PublishFault; retriable: boolean; code: string; message: string }>
+  /** Sent, but the broker did not answer: it may have been written. */
   | Readonly<{ result: 'unknown'; code: string; message: string }>
-  /** Never handed to the broker: held back behind the failed record with this index, to keep the order. */
+  /**
+   * Not sent because of the record with this index: one with the same key that was refused, or one for the same
+   * partition that met an outage.
+   */
   | Readonly<{ result: 'skipped'; behind: number }>;
+
+/** Why nothing can be published to a topic. */
+export type TopicTrouble = Readonly<{ problem: 'missing' | 'denied'; code: string; message: string }>;
 
 export type PublishOptions = Readonly<{ timeoutMs: number; signal?: AbortSignal }>;
 
@@ -98,33 +111,46 @@ export type MirroredPosition = PartitionRef & Readonly<{ offset: bigint }>;
 export type CommittedOffset = PartitionRef & Readonly<{ offset: bigint; metadata: string }>;
 
 export type Broker = Readonly<{
-  /** Resolves while the cluster answers; rejects with an AppError that says why not (a wrong password by name). */
+  /** Rejects with an AppError that says why the cluster cannot be reached (for example a wrong password). */
   clusterId(signal?: AbortSignal): Promise<string>;
-  /** Every partition of the topics whose name `matches` accepts; one topic's trouble never hides the others. */
-  partitions(matches: (topic: string) => boolean, signal?: AbortSignal): Promise<PartitionListing>;
-  /** One result per position, in order. Rejects only when nothing could be asked at all. */
+  /**
+   * Every partition of the topics that match; an error of one topic does not hide the others. A cluster does not list
+   * topics that the user may not describe: those of `expected` are requested by name, and a missing right is reported
+   * as an error.
+   */
+  partitions(
+    matches: (topic: string) => boolean,
+    signal?: AbortSignal,
+    expected?: readonly string[],
+  ): Promise<PartitionListing>;
+  /** One result per position, in order. Rejects only if no request could be sent. */
   fetch(
     positions: readonly Position[],
     limits: FetchLimits,
     signal?: AbortSignal,
   ): Promise<readonly FetchResult[]>;
-  /** The first offset at or after the timestamp; the end where there is none. */
+  /** The first offset at or after the timestamp, or the end of the log. */
   offsetAt(partition: PartitionRef, timestampMs: bigint, signal?: AbortSignal): Promise<bigint>;
-  /** What the group has committed; partitions without a commit are left out. Rejects when it cannot be asked. */
+  /** The offsets that the group committed; partitions without one are left out. Rejects if they cannot be read. */
   committed(
     group: string,
     partitions: readonly PartitionRef[],
     signal?: AbortSignal,
   ): Promise<readonly CommittedOffset[]>;
-  /** Commits positions to the group for the tools that show lag, marked `redrive/<topic id>`. */
+  /** Commits positions to the group, for tools that show lag, with the metadata `redrive/<topic id>`. */
   mirror(group: string, positions: readonly MirroredPosition[], signal?: AbortSignal): Promise<void>;
-  /** One result per record, in order. Never rejects for trouble with records or with the broker. */
+  /**
+   * Those of the topics that do not exist or that we may not write to. If the cluster does not report our rights, the
+   * topic counts as writable. Rejects if the cluster cannot be reached.
+   */
+  unwritable(topics: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, TopicTrouble>>;
+  /** One result per record, in order. Never rejects because of a record or the broker. */
   publish(records: readonly OutgoingRecord[], options: PublishOptions): Promise<readonly PublishResult[]>;
-  /** For tests, demos and `doctor`; existing topics are left alone. */
+  /** For tests, demos and `doctor`; does nothing if the topic exists. */
   createTopic(topic: string, partitions: number): Promise<void>;
   deleteTopic(topic: string): Promise<void>;
   close(): Promise<void>;
 }>;
 
-/** The metadata of an offset that we committed ourselves: it never becomes a first position. */
+/** The metadata of an offset that we committed ourselves: such an offset is never used as a first position. */
 export const mirrorMark = (topicId: string): string => `redrive/${topicId}`;

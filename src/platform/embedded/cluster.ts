@@ -10,12 +10,12 @@ import type { ServerAccount } from './server-account.ts';
 
 const run = promisify(execFile);
 
-/** The superuser of the embedded database; its password is random and stands in the data folder. */
+/** The superuser of the embedded database; its random password is in the data folder. */
 export const SUPERUSER = 'redrive';
 
 /**
- * Makes the data folder hold a cluster of our major version and returns the superuser's password. A cluster is
- * made beside its place and renamed into it, so an interrupted first start leaves nothing half made.
+ * Creates the cluster if the data folder has none, checks its major version, and returns the superuser's password. A
+ * cluster is created beside its place and renamed, so an interrupted first start leaves nothing incomplete.
  */
 export async function ensureCluster(
   home: DataHome,
@@ -35,7 +35,7 @@ export async function ensureCluster(
   return readPassword(home);
 }
 
-/** How every program of PostgreSQL is run: as the account, in English, with nothing of our environment or folder. */
+/** Runs a PostgreSQL program as the account, in English, without our environment and working folder. */
 export function runAs(account: ServerAccount): Readonly<{ cwd: string; env: { LC_ALL: string } }> {
   return { cwd: '/', env: { LC_ALL: 'C' }, ...account };
 }

@@ -16,10 +16,10 @@ import { AppError, codeOf } from '../../kernel/errors.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
 /**
- * Where one embedded database keeps everything: `cluster/` (PostgreSQL's own), `password`, `postgres.log` and
- * `lock`. That is the data folder itself, unless PostgreSQL's account cannot enter it (root, with the data folder
- * under a home of mode 700). Then it is a folder of its own in the shared folder, and the file `moved-to` in the
- * data folder says where; so deleting the data folder still means starting afresh.
+ * The folder with everything of one embedded database: `cluster/` (PostgreSQL's own), `password`, `postgres.log` and
+ * `lock`. It is the data folder, unless PostgreSQL's account cannot enter it (root, with the data folder under a home of
+ * mode 700). Then it is a folder in the shared folder, and the file `moved-to` in the data folder has its path, so
+ * deleting the data folder still resets the database.
  */
 export type DataHome = Readonly<{
   folder: string;
@@ -66,7 +66,7 @@ function describe(folder: string, account: ServerAccount): DataHome {
   };
 }
 
-/** An empty folder was made for us, often with mode 700; others may then pass through it, not look into it. */
+/** An empty folder was created for us, often with mode 700: lets other accounts pass through, but not list it. */
 async function openIfEmpty(folder: string): Promise<void> {
   const entries = await readdir(folder);
   if (entries.length === 0) await chmod(folder, (await stat(folder)).mode | 0o011);
@@ -83,7 +83,7 @@ async function readMovedTo(dataDir: string): Promise<string | undefined> {
   return folder;
 }
 
-/** Of two processes that move the same data folder at once, one leaves its note and the other follows it. */
+/** If two processes move the same data folder at once, one writes `moved-to` and the other follows it. */
 async function moveToShared(dataDir: string, sharedFolder: string): Promise<string> {
   const id = randomUUID();
   const folder = join(sharedFolder, `data-${id}`);

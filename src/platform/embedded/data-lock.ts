@@ -5,15 +5,15 @@ import { AppError } from '../../kernel/errors.ts';
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the lock of one data folder for as long as this process lives, or until it is released. Node offers no
- * file locks of its own; SQLite's is a lock of the operating system, which ends with its process however that
- * ends, so there is no stale lock to guess about. Nothing else may open the file: closing it would end the lock.
+ * Locks a data folder until it is released or this process ends. Node has no file locks; SQLite uses those of the
+ * operating system, which end with the process, so there are no stale locks. Nothing else may open the file: closing it
+ * would release the lock.
  */
 export function lockDataFolder(lockFile: string, folder: string): { release(): void } {
   let lock: DatabaseSync | undefined;
   try {
     lock = new DatabaseSync(lockFile);
-    // Whoever can read the file could lock it too.
+    // An account that can read the file could lock it.
     chmodSync(lockFile, 0o600);
     lock.exec('BEGIN EXCLUSIVE');
   } catch (cause) {

@@ -204,7 +204,7 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
 
     const lines: string[] = [];
     const db = await startEmbeddedPostgres({ dataDir, settings: fast, log: (line) => lines.push(line) });
-    assert.match(lines[0] ?? '', /^stopped a PostgreSQL that was left behind/);
+    assert.match(lines[0] ?? '', /^stopped an orphaned PostgreSQL/);
     await leftover.postmaster.exited;
     assert.notEqual(db.pid, leftover.postmaster.pid);
     await db.stop();

@@ -10,13 +10,13 @@ import { findNativeBinaries, makeRunnable, type NativeBinaries } from './native-
 import { startPostmaster, stopLeftover, type Postmaster } from './postmaster.ts';
 import { openSharedFolder } from './shared-folder.ts';
 
-const HOST = '127.0.0.1';
-const DATABASE = 'redrive';
+export const HOST = '127.0.0.1';
+export const DATABASE = 'redrive';
 const PORT_TRIES = 5;
 
 const DEFAULT_SETTINGS = {
   listen_addresses: HOST,
-  // TCP on loopback is the only door: no socket file to go stale, and no path that could be too long for one.
+  // Only TCP on loopback: no stale socket files, and no socket path that is too long.
   unix_socket_directories: '',
   shared_buffers: '128MB',
   max_connections: '100',
@@ -27,14 +27,14 @@ const DEFAULT_SETTINGS = {
 } as const;
 
 export type EmbeddedPostgresOptions = Readonly<{
-  /** Made if it is not there. Everything of the database stands in it, or it says where (see data-home.ts). */
+  /** Created if missing. Has all data of the database, or the path to it (see data-home.ts). */
   dataDir: string;
-  /** Without it, any free one. */
+  /** Default: any free port. */
   port?: number;
-  /** Server settings that take precedence over ours, for this start. */
+  /** Server settings that override ours for this start. */
   settings?: Readonly<Record<string, string>>;
   log?: (line: string) => void;
-  /** Replaces the folder for what PostgreSQL's account cannot reach elsewhere (see shared-folder.ts). */
+  /** Overrides the shared folder (see shared-folder.ts). */
   sharedDir?: string;
 }>;
 
@@ -43,19 +43,19 @@ export type EmbeddedPostgres = Readonly<{
   url: string;
   urlOf(database: string): string;
   port: number;
-  /** The server's process. */
+  /** Process id of the server. */
   pid: number;
-  /** Where the data really is. */
+  /** The actual data folder. */
   folder: string;
-  /** Resolves when the server has ended, after stop or by itself. */
+  /** Resolves when the server has ended, for any reason. */
   exited: Promise<void>;
-  /** Fast shutdown; resolves when the server is gone and the data folder is free. May be called again. */
+  /** Fast shutdown; resolves when the server has ended and the data folder is unlocked. Idempotent. */
   stop(): Promise<void>;
 }>;
 
 /**
- * A real PostgreSQL of our own on loopback, with its data in a folder: made at the first start, found again at
- * the next, also after a crash of ours or its own. One process uses a data folder at a time; a second is refused.
+ * A real PostgreSQL on loopback with its data in a folder. The first start creates it; later starts reuse it, also after
+ * a crash. Only one process can use a data folder; a second one gets an error.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir);
@@ -87,7 +87,7 @@ async function startLocked(
 ): Promise<EmbeddedPostgres> {
   const { log = () => {}, settings = {} } = options;
   const password = await ensureCluster(home, binaries, { sync: settings.fsync !== 'off' });
-  if (await stopLeftover(home, binaries)) log(`stopped a PostgreSQL that was left behind on ${home.folder}`);
+  if (await stopLeftover(home, binaries)) log(`stopped an orphaned PostgreSQL in ${home.folder}`);
   const { port, postmaster } = await startOnPort(home, binaries, options);
   const urlOf = (database: string) =>
     `postgres://${SUPERUSER}:${password}@${HOST}:${port}/${encodeURIComponent(database)}`;

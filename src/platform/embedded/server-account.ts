@@ -6,14 +6,14 @@ import { AppError } from '../../kernel/errors.ts';
 const run = promisify(execFile);
 
 /**
- * The account that PostgreSQL runs under. PostgreSQL refuses to run as root, so a root process gives it an
- * unprivileged account that the machine already has; everybody else runs it as themselves (`undefined`).
+ * The account that PostgreSQL runs as. PostgreSQL does not run as root, so a root process uses an unprivileged account of
+ * the machine; all others run it as themselves (`undefined`).
  */
 export type ServerAccount = Readonly<{ uid: number; gid: number }> | undefined;
 
 const CANDIDATES = ['postgres', '_postgres', 'nobody'] as const;
 
-/** The owner of existing data keeps it; for new data root takes the first candidate that the machine knows. */
+/** The owner of existing data; for new data the first candidate that exists on the machine. */
 export async function chooseServerAccount(existingCluster: string): Promise<ServerAccount> {
   if (process.getuid?.() !== 0) return undefined;
   const owner = await stat(existingCluster).catch(() => undefined);
@@ -31,8 +31,8 @@ export async function chooseServerAccount(existingCluster: string): Promise<Serv
 }
 
 /**
- * Whether the account can execute the file or enter the folder. The kernel is asked, by a process that runs as
- * that account: every folder above counts, and so do access lists and mounts without execution.
+ * Whether the account can execute the file or enter the folder. Checked by a process that runs as that account, because
+ * parent folders, access lists and noexec mounts count too.
  */
 export async function canReach(account: ServerAccount, path: string): Promise<boolean> {
   if (account === undefined) {

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { AppError } from '../../kernel/errors.ts';
 
 /**
- * A folder that every account can enter and only we can change: for the binaries, and as root for the data, when
- * PostgreSQL's account cannot reach where they are. Root uses /var/lib/redrive, which outlives a reboot; an
- * ordinary user (who needs it only where the package's install script did not run), or root on a machine with
- * a read-only /var/lib, uses a folder under the temporary one.
+ * A folder that every account can enter and only we can change: for binaries, and as root for data, that PostgreSQL's
+ * account cannot reach. Root uses /var/lib/redrive, which survives a reboot. Other users (who need it only if the
+ * package's install script did not run), and root with a read-only /var/lib, use a temporary folder.
  */
 export async function openSharedFolder(): Promise<string> {
   const uid = process.getuid?.() ?? 0;
@@ -22,7 +21,7 @@ async function prepare(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   const found = await lstat(folder);
   const isOurs = process.getuid === undefined || found.uid === process.getuid();
-  // Somebody else could have put a folder of this name there first, with binaries of their own in it.
+  // Another user could have created this folder first, with their own binaries.
   if (!found.isDirectory() || !isOurs) {
     throw new AppError(
       'SYS_EMBEDDED_UNAVAILABLE',

@@ -1,11 +1,13 @@
 import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { messageOf } from '../../kernel/errors.ts';
 
-/** One server, called by path with bytes in and out. */
+/** Calls one server by path, with bytes as request and response. */
 export type GrpcChannel = Readonly<{
   call(call: GrpcCall): Promise<GrpcAnswer>;
-  /** What a bidirectional stream answers to these requests, one answer for each. */
+  /** The responses of a bidirectional stream, one for each request. */
   exchange(path: string, requests: readonly Buffer[], timeoutMs: number): Promise<readonly Buffer[]>;
+  /** Rejects if there is no connection within that time. */
+  connect(withinMs: number): Promise<void>;
   close(): void;
 }>;
 
@@ -24,7 +26,7 @@ export type GrpcCall = Readonly<{
   metadata: Readonly<Record<string, string>>;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Asked when there is a connection, right before the call is made. */
+  /** Asked when the connection is open, right before the call is sent. */
   mayBegin?: () => boolean;
 }>;
 
@@ -32,8 +34,8 @@ export type GrpcAnswer =
   | Readonly<{ end: 'answered'; response: Buffer }>
   /** `trailers` have lower-case names. */
   | Readonly<{ end: 'failed'; code: GrpcCode; detail: string; trailers: Readonly<Record<string, string>> }>
-  /** There was no connection: nothing has left. */
-  | Readonly<{ end: 'not_sent'; detail: string }>;
+  /** Nothing was sent: no connection, or the call was withdrawn. */
+  | Readonly<{ end: 'not_sent'; detail: string; isUnreachable: boolean }>;
 
 export type GrpcCode = keyof typeof status;
 
@@ -47,7 +49,7 @@ export function openGrpcChannel(target: GrpcTarget): GrpcChannel {
     'grpc.keepalive_time_ms': 60_000,
     'grpc.initial_reconnect_backoff_ms': 200,
     'grpc.max_reconnect_backoff_ms': 5000,
-    // Whether a call may be sent again is decided elsewhere.
+    // The caller decides about retries.
     'grpc.enable_retries': 0,
   });
 
@@ -81,14 +83,16 @@ export function openGrpcChannel(target: GrpcTarget): GrpcChannel {
   return {
     async call(call) {
       const begin = performance.now();
-      if (call.signal.aborted) return { end: 'not_sent', detail: 'aborted' };
+      const unwanted = { end: 'not_sent', isUnreachable: false } as const;
+      if (call.signal.aborted) return { ...unwanted, detail: 'aborted' };
       try {
         await whenReady(Math.min(call.timeoutMs, connectWithinMs));
       } catch (error) {
-        return { end: 'not_sent', detail: `no connection to ${host}:${target.port}: ${messageOf(error)}` };
+        const detail = `no connection to ${host}:${target.port}: ${messageOf(error)}`;
+        return { end: 'not_sent', detail, isUnreachable: true };
       }
-      if (call.signal.aborted) return { end: 'not_sent', detail: 'aborted' };
-      if (call.mayBegin?.() === false) return { end: 'not_sent', detail: 'it may not begin any more' };
+      if (call.signal.aborted) return { ...unwanted, detail: 'aborted' };
+      if (call.mayBegin?.() === false) return { ...unwanted, detail: 'the call may not begin any more' };
       return send(call, Math.max(1, call.timeoutMs - (performance.now() - begin)));
     },
 
@@ -102,6 +106,8 @@ export function openGrpcChannel(target: GrpcTarget): GrpcChannel {
         for (const request of requests) stream.write(request);
         stream.end();
       }),
+
+    connect: whenReady,
 
     close: () => client.close(),
   };

@@ -4,24 +4,34 @@ import protobuf from 'protobufjs';
 import descriptor from 'protobufjs/ext/descriptor.js';
 import protojson from 'protobufjs/ext/protojson.js';
 
-/** How one method is called: JSON in, JSON out, by the names that the .proto file gives to the fields. */
+/** One method, with JSON as request and response; field names are those of the .proto file. */
 export type MethodType = Readonly<{
   /** `/shop.v1.Inventory/Reserve` */
   path: string;
   isStreaming: boolean;
-  /** Throws where the value does not fit the request's type; with `ignoresUnknown` it may hold more. */
+  /** Throws if the value does not match the request type; `ignoresUnknown` allows unknown fields. */
   encode(request: unknown, options?: Readonly<{ ignoresUnknown?: boolean }>): Buffer;
   decode(bytes: Buffer): unknown;
+  /** Unknown fields of a value that may still have placeholders. */
+  unknownFields(request: unknown): readonly UnknownField[];
 }>;
 
-/** The services that somebody has described. */
+/** `at` is the path, `lines.0.sku`; `fields` are the fields of the message type. */
+export type UnknownField = Readonly<{
+  at: string;
+  name: string;
+  message: string;
+  fields: readonly string[];
+}>;
+
+/** Described services. */
 export type ProtoTypes = Readonly<{
-  /** `shop.v1.Inventory.Reserve`: the method stands behind the last dot. */
+  /** By `shop.v1.Inventory.Reserve`; the method is behind the last dot. */
   method(name: string): MethodType | null;
   methods(): readonly string[];
 }>;
 
-/** Of one file, or of every .proto file in a folder and below it; imports are looked up beside it. */
+/** Loads a .proto file, or all in a folder and its subfolders; imports are relative to it. */
 export function loadProtoFiles(path: string): ProtoTypes {
   const isFolder = statSync(path).isDirectory();
   const base = resolve(isFolder ? path : dirname(path));
@@ -38,7 +48,7 @@ function protoFilesIn(folder: string): string[] {
     .toSorted();
 }
 
-/** Of what a server tells about itself: serialised FileDescriptorProtos. */
+/** From server reflection: serialised FileDescriptorProtos. */
 export function readDescriptors(files: readonly Uint8Array[]): ProtoTypes {
   const set = descriptor.FileDescriptorSet.create({
     file: files.map((bytes) => descriptor.FileDescriptorProto.decode(bytes)),
@@ -72,7 +82,7 @@ function servicesIn(space: protobuf.NamespaceBase): readonly protobuf.Service[] 
   });
 }
 
-/** JSON has the names of the .proto file, not their camel-case forms: a workflow is written with the file in view. */
+/** JSON uses the names of the .proto file, not camelCase, because workflow authors read that file. */
 function keepFieldNames(space: protobuf.NamespaceBase): void {
   for (const each of space.nestedArray) {
     if (each instanceof protobuf.Type)
@@ -92,20 +102,50 @@ function methodType(service: protobuf.Service, method: protobuf.Method): MethodT
       return Buffer.from(request.encode(message).finish());
     },
     decode: (bytes) => withDefaults(response, protojson.toJson(response, response.decode(bytes))),
+    unknownFields: (value) => unknownFieldsIn(request, value, []),
   };
 }
 
+function unknownFieldsIn(
+  type: protobuf.Type,
+  json: unknown,
+  way: readonly string[],
+): readonly UnknownField[] {
+  if (hasOwnJsonForm(type) || !isJsonObject(json)) return [];
+  return Object.entries(json).flatMap(([key, value]): readonly UnknownField[] => {
+    const at = [...way, key];
+    const field = Object.hasOwn(type.fields, key) ? type.fields[key] : undefined;
+    if (field === undefined)
+      return [
+        { at: at.join('.'), name: key, message: type.fullName.slice(1), fields: Object.keys(type.fields) },
+      ];
+    const inner = field.resolvedType;
+    if (!(inner instanceof protobuf.Type)) return [];
+    if (!field.repeated && !field.map) return unknownFieldsIn(inner, value, at);
+    // Elements of a list, values of a map.
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([part, each]) => unknownFieldsIn(inner, each, [...at, part]));
+  });
+}
+
+function isJsonObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}
+
+/** Types with their own JSON form, such as google.protobuf.Timestamp. */
+function hasOwnJsonForm(type: protobuf.Type): boolean {
+  return type.fullName.startsWith('.google.protobuf.');
+}
+
 /**
- * A field without presence is not on the wire where it has its default, and a zero is as good an answer as any other
- * number: it is written out. What JSON has a form of its own for (google.protobuf.*) stays as it is.
+ * Adds default values of fields without presence, which are not sent: a zero is an answer like any other number. Types
+ * with their own JSON form (google.protobuf.*) are not changed.
  */
 function withDefaults(type: protobuf.Type, json: unknown): unknown {
-  if (type.fullName.startsWith('.google.protobuf.')) return json;
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return json;
-  const told = json as Readonly<Record<string, unknown>>;
-  const filled: Record<string, unknown> = { ...told };
+  if (hasOwnJsonForm(type) || !isJsonObject(json)) return json;
+  const filled: Record<string, unknown> = { ...json };
   for (const field of type.fieldsArray) {
-    const value = told[field.name];
+    const value = json[field.name];
     if (value === undefined) {
       const missing = defaultOf(field);
       if (missing !== undefined) filled[field.name] = missing;
@@ -123,7 +163,7 @@ function mapParts(field: protobuf.Field, value: unknown, change: (part: unknown)
   return Object.fromEntries(Object.entries(value as object).map(([key, part]) => [key, change(part)]));
 }
 
-/** Undefined where being absent means something. */
+/** Undefined if absence has a meaning. */
 function defaultOf(field: protobuf.Field): unknown {
   if (field.map) return {};
   if (field.repeated) return [];

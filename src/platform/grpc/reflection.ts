@@ -2,7 +2,7 @@ import protobuf from 'protobufjs';
 import type { GrpcChannel } from './grpc-channel.ts';
 import { readDescriptors, type ProtoTypes } from './proto-methods.ts';
 
-/** What is needed of the protocol by which a gRPC server describes itself; both versions of it have these fields. */
+/** The part of the gRPC reflection protocol that we use; the same in both versions. */
 const messages = protobuf.parse(
   `syntax = "proto3";
    message Request { string host = 1; string file_containing_symbol = 4; string list_services = 7; }
@@ -25,7 +25,7 @@ type Answer = Readonly<{
   failure?: Readonly<{ error_message: string }>;
 }>;
 
-/** Asks a server what services it has, and for everything that is needed to call them. */
+/** Reads the server's services and their message types by reflection. */
 export async function askForTypes(channel: GrpcChannel): Promise<ProtoTypes> {
   const { version, names } = await listServices(channel);
   const answers = await ask(
@@ -70,6 +70,6 @@ async function ask(
     (answer) => answerType.decode(answer) as unknown as Answer,
   );
   for (const { failure } of answers)
-    if (failure) throw new Error(`the server does not describe itself: ${failure.error_message}`);
+    if (failure) throw new Error(`server reflection failed: ${failure.error_message}`);
   return answers;
 }

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { loopbackTls } from '../../../tests/support/loopback-tls.ts';
 import { onRequest, serveRaw, unusedPort } from '../../../tests/support/raw-server.ts';
 import { createHttpPool, startCall, type CallEnd, type HttpCall, type PoolOptions } from './http-call.ts';
@@ -60,7 +62,7 @@ async function serveTls(t: TestContext): Promise<string> {
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('without a connection nothing was sent: refused, no such host, no TLS', async (t) => {
+test('without a connection the call is unsent: refused, unknown host, no TLS', async (t) => {
   const nobody = await call(t, `http://127.0.0.1:${await unusedPort()}`);
   assert.deepEqual([nobody.end, codeIn(nobody)], ['unsent', 'ECONNREFUSED']);
   const nameless = await call(t, 'http://no-such-host.invalid');
@@ -74,17 +76,17 @@ test('without a connection nothing was sent: refused, no such host, no TLS', asy
   assert.equal(silent.end, 'unsent');
 });
 
-test('a server whose certificate is trusted is talked to, in HTTP/1.1 even if it prefers HTTP/2', async (t) => {
+test('a server with a trusted certificate is called over HTTP/1.1 even if it prefers HTTP/2', async (t) => {
   const end = await call(t, await serveTls(t), { tls: { ca: loopbackTls.cert } });
   assert.equal(end.end, 'answered');
 });
 
-test('a server that speaks no TLS where TLS is expected gets nothing of the request', async (t) => {
+test('a server without TLS gets nothing of an https request', async (t) => {
   const { port } = await serveRaw(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
   assert.equal((await call(t, `https://127.0.0.1:${port}`)).end, 'unsent');
 });
 
-test('a request that cannot be written is not sent', async (t) => {
+test('an invalid request is not sent', async (t) => {
   const { port, connections } = await serveRaw(t, () => {});
   for (const changes of [
     { headers: { 'x-bad': 'a\nb' } },
@@ -97,7 +99,7 @@ test('a request that cannot be written is not sent', async (t) => {
   assert.equal(connections(), 0);
 });
 
-test('once the connection stands, its end without an answer leaves the call lost', async (t) => {
+test('a connection that closes without an answer leaves the call lost', async (t) => {
   const ways: readonly ((socket: Socket) => void)[] = [
     (socket) => socket.destroy(),
     (socket) => socket.end(),
@@ -114,12 +116,12 @@ test('once the connection stands, its end without an answer leaves the call lost
   }
 });
 
-test('a connection that is reset on arrival is either no connection, or the call is lost', async (t) => {
+test('a connection that is reset immediately leaves the call unsent or lost', async (t) => {
   const end = await callRaw(t, (socket) => socket.resetAndDestroy());
   assert.match(end.end, /^(unsent|lost)$/);
 });
 
-test('what is not HTTP is no answer', async (t) => {
+test('an answer that is not HTTP is no answer', async (t) => {
   for (const bytes of [
     'SSH-2.0-OpenSSH_9.2\r\n\r\n',
     '\0\u0001\u0002',
@@ -132,7 +134,7 @@ test('what is not HTTP is no answer', async (t) => {
     assert.equal((await callRaw(t, replying(bytes))).end, 'lost', bytes);
 });
 
-test('a head that never ends or is too large is no answer', async (t) => {
+test('an endless or too large head is no answer', async (t) => {
   const large = await callRaw(t, replying('HTTP/1.1 200 OK\r\n', `x-large: ${'a'.repeat(99_999)}\r\n`));
   assert.deepEqual([large.end, codeIn(large)], ['lost', 'UND_ERR_HEADERS_OVERFLOW']);
   const endless = await callRaw(
@@ -147,7 +149,7 @@ test('a head that never ends or is too large is no answer', async (t) => {
   assert.equal(endless.end, 'lost');
 });
 
-test('no answer in time is no answer, and one that comes later changes nothing', async (t) => {
+test('a call times out, and a late answer is ignored', async (t) => {
   const { promise: served, resolve } = Promise.withResolvers<Socket>();
   const end = await callRaw(t, (socket) => onRequest(socket, () => resolve(socket)), { timeoutMs: 100 });
   assert.equal(end.end, 'lost');
@@ -157,7 +159,7 @@ test('no answer in time is no answer, and one that comes later changes nothing',
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('an answer that breaks off is told apart from none, by FIN, by RST and by the clock', async (t) => {
+test('an answer that breaks off by FIN, RST or timeout is broken, not lost', async (t) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n';
   const brokenBy = async (way: (socket: Socket) => void): Promise<string> => {
     const end = await callRaw(
@@ -182,7 +184,7 @@ test('an answer that breaks off is told apart from none, by FIN, by RST and by t
     assert.equal((await callRaw(t, replying(bytes))).end, 'broken', bytes);
 });
 
-test('a body is read up to the limit, and the connection is given up', async (t) => {
+test('a body is read up to the limit, then the connection is closed', async (t) => {
   const sizes = async (bytes: number, limit: number): Promise<readonly [number, boolean]> => {
     const head = `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
     const end = await callRaw(t, replying(head, 'x'.repeat(bytes)), { maxResponseBytes: limit });
@@ -208,7 +210,7 @@ test('a body is read up to the limit, and the connection is given up', async (t)
   await givenUp;
 });
 
-test('informational answers: 102 and 103 are passed over, 100 and 101 were not asked for and end the call', async (t) => {
+test('informational answers 102 and 103 are skipped, 100 and 101 end the call', async (t) => {
   const ok = 'HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}';
   for (const info of ['102 Processing', '103 Early Hints']) {
     const end = await callRaw(t, replying(`HTTP/1.1 ${info}\r\nlink: </a>\r\n\r\n`, ok));
@@ -230,7 +232,7 @@ test('bodies that end with the connection, old HTTP and answers without a body a
     assert.equal((await callRaw(t, replying(bytes))).end, 'answered', bytes);
 });
 
-test('an answer to an earlier request is not taken for this one', async (t) => {
+test('an answer to an earlier request is not used for this one', async (t) => {
   const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n';
   const { port } = await serveRaw(t, (socket) =>
     // The second answer comes unasked, right behind the first.
@@ -257,7 +259,7 @@ test('an answer to an earlier request is not taken for this one', async (t) => {
   assert.deepEqual([await ask(), await ask()], ['"1"', '"1"']);
 });
 
-test('a call that is withdrawn while it waits is never sent, and one under way goes on', async (t) => {
+test('a withdrawn call that waits is never sent, one in progress continues', async (t) => {
   const { promise: served, resolve } = Promise.withResolvers<Socket>();
   let requests = 0;
   const { port } = await serveRaw(t, (socket) =>
@@ -292,7 +294,7 @@ test('a call that is withdrawn while it waits is never sent, and one under way g
   assert.equal(requests, 1);
 });
 
-test('a call that is aborted is broken off wherever it is, and never sent if it was not', async (t) => {
+test('an aborted call is broken off, and never sent if it was not sent yet', async (t) => {
   const asked = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
   let requests = 0;
@@ -329,7 +331,7 @@ test('a call that is aborted is broken off wherever it is, and never sent if it 
   assert.equal(requests, 1);
 });
 
-test('a process that was suspended while it connected sends nothing after its time', async (t) => {
+test('a process suspended while connecting sends nothing after its timeout', async (t) => {
   let requests = 0;
   const { port } = await serveRaw(t, (socket) => onRequest(socket, () => (requests++, socket.end())));
   // When it is awake again it hears of its connection first: here it never hears of its timers.
@@ -340,3 +342,38 @@ test('a process that was suspended while it connected sends nothing after its ti
   const end = await ending;
   assert.deepEqual([end.end, requests], ['unsent', 0]);
 });
+
+test('an answer in tiny chunks needs no more memory than its body', async (t) => {
+  // Each byte of the body comes in a socket chunk of its own that is mostly chunk extension.
+  const count = 400;
+  const piece = `1;${'x'.repeat(60_000)}\r\na\r\n`;
+  const sent = Promise.withResolvers<() => void>();
+  const send = async (socket: Socket): Promise<void> => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+    for (let n = 0; n < count; n += 1)
+      if (!socket.write(piece)) await new Promise((resolve) => socket.once('drain', resolve));
+    sent.resolve(() => socket.end('0\r\n\r\n'));
+  };
+  const before = arrayBufferBytes();
+  const calling = callRaw(t, (socket) => onRequest(socket, () => void send(socket)), { timeoutMs: 20_000 });
+  const end = await sent.promise;
+  // What is still on its way through the sockets goes; what the answer keeps stays.
+  let held = arrayBufferBytes() - before;
+  for (let n = 0; n < 200 && held >= 4_000_000; n += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    held = arrayBufferBytes() - before;
+  }
+  end();
+  const called = await calling;
+  assert.deepEqual(
+    [called.end, 'answer' in called && String(called.answer.body)],
+    ['answered', 'a'.repeat(count)],
+  );
+  assert.ok(held < 4_000_000, `${held} bytes were held for a body of ${count} bytes`);
+});
+
+function arrayBufferBytes(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().arrayBuffers;
+}

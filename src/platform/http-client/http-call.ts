@@ -2,20 +2,22 @@ import { Pool, type Dispatcher } from 'undici';
 import type { HttpAnswer } from '../../kernel/http-answer.ts';
 
 /**
- * How one HTTP call ended, told by what may have left this machine:
+ * How an HTTP call ended, by what may have been sent:
  *
- *   unsent     not a byte of the request: no connection, no TLS, or the request cannot be written at all
- *   withdrawn  the same, because the caller no longer wanted it
+ *   unsent     no byte was sent: no connection, no TLS, or the request is invalid
+ *   withdrawn  no byte was sent, because the caller withdrew the call
  *   lost       it may have been sent, and no answer began
- *   broken     an answer began and did not end; `answer` is as much of it as came
- *   answered   an answer came; of its body as much as was asked for
+ *   broken     an answer began but did not end; `answer` has the part that arrived
+ *   answered   an answer arrived, its body up to `maxResponseBytes`
  */
 export type CallEnd =
   | Readonly<{ end: 'answered'; answer: HttpAnswer }>
-  | Readonly<{ end: 'broken'; answer: HttpAnswer; error: unknown }>
-  | Readonly<{ end: 'lost'; error: unknown }>
-  | Readonly<{ end: 'unsent'; error: unknown }>
+  | (Readonly<{ end: 'broken'; answer: HttpAnswer }> & Fault)
+  | (Readonly<{ end: 'lost' | 'unsent' }> & Fault)
   | Readonly<{ end: 'withdrawn' }>;
+
+/** `isTimeout`: the call's own timeout. */
+type Fault = Readonly<{ error: unknown; isTimeout: boolean }>;
 
 export type HttpCall = Readonly<{
   method: Dispatcher.HttpMethod;
@@ -23,21 +25,21 @@ export type HttpCall = Readonly<{
   path: string;
   headers: Readonly<Record<string, string>>;
   body?: string;
-  /** Over everything: waiting for a connection, connecting, the head and the body. */
+  /** For the whole call: waiting for a connection, connecting, head and body. */
   timeoutMs: number;
   maxResponseBytes: number;
-  /** Not on a connection that was used before, and nobody uses it afterwards. */
+  /** On a new connection, which is closed afterwards. */
   hasOwnConnection: boolean;
-  /** Asked when there is a connection, right before the first byte leaves. */
+  /** Asked when the connection is open, right before the first byte is sent. */
   mayBegin?: () => boolean;
 }>;
 
 export type RunningCall = Readonly<{
   /** Never rejects. */
   ended: Promise<CallEnd>;
-  /** Takes it back if nothing of it was sent, else does nothing. */
+  /** Ends the call if nothing was sent, else does nothing. */
   withdraw(): void;
-  /** Takes it back, or breaks it off wherever it is. */
+  /** Ends the call, and closes its connection if something was sent. */
   abort(why: unknown): void;
 }>;
 
@@ -45,13 +47,13 @@ export type PoolOptions = Readonly<{
   origin: string;
   connections: number;
   timeoutMs: number;
-  /** In PEM; what is left out is as Node.js has it. */
+  /** PEM; defaults are those of Node.js. */
   tls: Readonly<{ ca?: string | undefined; cert?: string | undefined; key?: string | undefined }> | undefined;
 }>;
 
 /**
- * HTTP/1.1 only, one request at a time on a connection: then one broken connection puts one call in doubt, and the
- * library never sends a request again by itself, as it may on HTTP/2. Timeouts are the call's own.
+ * HTTP/1.1 without pipelining: a broken connection leaves one call in doubt, and the library never resends a request, as
+ * it may on HTTP/2. The calls have their own timeouts.
  */
 export function createHttpPool({ origin, connections, timeoutMs, tls }: PoolOptions): Pool {
   return new Pool(origin, {
@@ -64,13 +66,40 @@ export function createHttpPool({ origin, connections, timeoutMs, tls }: PoolOpti
   });
 }
 
-/**
- * Whether bytes may have left is not read from an error's code, for many codes come before and after: the library
- * calls `onRequestStart` on a connection that stands, right before it writes to it.
- */
 export function startCall(pool: Pool, call: HttpCall): RunningCall {
-  const { promise, resolve } = Promise.withResolvers<CallEnd>();
-  const received = createReceiver(call.maxResponseBytes);
+  const state = createCallState(call);
+  const { method, path, headers, body = null, hasOwnConnection: reset } = call;
+  pool.dispatch({ method, path, headers, body, reset }, handlersOf(call, state));
+  return {
+    ended: state.ended,
+    withdraw: state.withdraw,
+    abort: (why) => {
+      state.withdraw();
+      state.breakOff(new Error('the call was aborted', { cause: why }));
+    },
+  };
+}
+
+type CallState = Readonly<{
+  ended: Promise<CallEnd>;
+  received: Receiver;
+  isOver(): boolean;
+  isExpired(): boolean;
+  /** From here on bytes may have left. */
+  setWriting(controller: Dispatcher.DispatchController): void;
+  finish(end: CallEnd): void;
+  fail(error: unknown): void;
+  /** Fails the call, and closes its connection if it has one. */
+  breakOff(error: Error): void;
+  timeOut(): void;
+  withdraw(): void;
+}>;
+
+/** How far the call is. Only its first end counts. */
+function createCallState({ timeoutMs, maxResponseBytes }: HttpCall): CallState {
+  const { promise: ended, resolve } = Promise.withResolvers<CallEnd>();
+  const received = createReceiver(maxResponseBytes);
+  const endsAtMs = performance.now() + timeoutMs;
   let writing: Dispatcher.DispatchController | undefined;
   let isOver = false;
   const finish = (end: CallEnd): void => {
@@ -79,80 +108,95 @@ export function startCall(pool: Pool, call: HttpCall): RunningCall {
     clearTimeout(timer);
     resolve(end);
   };
-  const fail = (error: unknown): void => {
+  const fail = (error: unknown, isTimeout = false): void => {
     const answer = received.answer();
-    if (answer !== undefined) finish({ end: 'broken', answer: { ...answer, isBodyCut: true }, error });
-    else finish({ end: writing === undefined ? 'unsent' : 'lost', error });
+    if (answer !== undefined)
+      finish({ end: 'broken', answer: { ...answer, isBodyCut: true }, error, isTimeout });
+    else finish({ end: writing === undefined ? 'unsent' : 'lost', error, isTimeout });
   };
-  const breakOff = (error: Error): void => {
-    fail(error);
+  const breakOff = (error: Error, isTimeout = false): void => {
+    if (isOver) return;
+    fail(error, isTimeout);
     writing?.abort(error);
   };
-  const giveUp = (): void => {
+  const timeOut = (): void => {
     const what = writing === undefined ? 'no connection' : 'no complete answer';
-    breakOff(new Error(`${what} within ${call.timeoutMs} ms`));
+    breakOff(new Error(`${what} within ${timeoutMs} ms`), true);
   };
-  const endsAtMs = performance.now() + call.timeoutMs;
-  const timer = setTimeout(giveUp, call.timeoutMs);
-
-  pool.dispatch(
-    {
-      method: call.method,
-      path: call.path,
-      headers: call.headers,
-      body: call.body ?? null,
-      reset: call.hasOwnConnection,
-    },
-    {
-      onRequestStart: (controller) => {
-        // A process that was suspended hears of its connection before it hears of its timers. By then somebody else
-        // may have the work, so it is the clock that decides whether a byte may still leave.
-        if (performance.now() >= endsAtMs) giveUp();
-        else if (call.mayBegin?.() === false) fail(new Error('it may not begin any more'));
-        if (isOver) controller.abort(new Error('given up before it was sent'));
-        else writing = controller;
-      },
-      onResponseStart: (_controller, status, headers) => received.begin(status, headers),
-      onResponseData: (controller, chunk) => {
-        if (received.take(chunk)) return;
-        const answer = received.answer();
-        if (answer !== undefined) finish({ end: 'answered', answer });
-        controller.abort(new Error('more of the answer than is read'));
-      },
-      onResponseEnd: () => {
-        const answer = received.answer();
-        if (answer === undefined) fail(new Error('the answer has no head'));
-        else finish({ end: 'answered', answer });
-      },
-      onResponseError: (_controller, error) => fail(error),
-    },
-  );
-  const withdraw = (): void => {
-    if (writing === undefined) finish({ end: 'withdrawn' });
-  };
+  const timer = setTimeout(timeOut, timeoutMs);
   return {
-    ended: promise,
-    withdraw,
-    abort: (why) => {
-      withdraw();
-      if (!isOver) breakOff(new Error('the call was broken off', { cause: why }));
+    ended,
+    received,
+    isOver: () => isOver,
+    isExpired: () => performance.now() >= endsAtMs,
+    setWriting: (controller) => void (writing = controller),
+    finish,
+    fail: (error) => fail(error),
+    breakOff: (error) => breakOff(error),
+    timeOut,
+    withdraw: () => {
+      if (writing === undefined) finish({ end: 'withdrawn' });
     },
+  };
+}
+
+/**
+ * Error codes do not tell whether bytes may have left, because many of them occur before and after. But the library
+ * calls `onRequestStart` with an open connection, right before it writes the request.
+ */
+function handlersOf({ mayBegin }: HttpCall, state: CallState): Dispatcher.DispatchHandler {
+  const { received } = state;
+  return {
+    onRequestStart: (controller) => {
+      // A process that was suspended gets its connection before its timers fire. Somebody else may have the work by
+      // then, so the clock decides whether the request may still be sent.
+      if (state.isExpired()) state.timeOut();
+      else if (mayBegin?.() === false) state.fail(new Error('the call may not begin any more'));
+      if (state.isOver()) controller.abort(new Error('ended before it was sent'));
+      else state.setWriting(controller);
+    },
+    onResponseStart: (_controller, status, headers) => received.begin(status, headers),
+    onResponseData: (controller, chunk) => {
+      if (received.take(chunk)) return;
+      const answer = received.answer();
+      if (answer !== undefined) state.finish({ end: 'answered', answer });
+      controller.abort(new Error('the answer is longer than the limit'));
+    },
+    onResponseEnd: () => {
+      const answer = received.answer();
+      if (answer === undefined) state.fail(new Error('the answer has no head'));
+      else state.finish({ end: 'answered', answer });
+    },
+    onResponseError: (_controller, error) => state.fail(error),
   };
 }
 
 type Receiver = Readonly<{
   begin(status: number, headers: HttpAnswer['headers']): void;
-  /** False when there is more than is wanted. */
+  /** False if the body exceeds the limit. */
   take(chunk: Buffer): boolean;
-  /** What has come so far; undefined before the head. */
+  /** What has arrived so far; undefined before the head. */
   answer(): HttpAnswer | undefined;
 }>;
 
+/**
+ * Copies the body into one buffer, which doubles when it is full. A chunk is a slice of the socket's read buffer and
+ * would keep all of it alive: 64 KiB for one byte if the server sends tiny chunks.
+ */
 function createReceiver(maxBytes: number): Receiver {
   let head: Readonly<{ status: number; headers: HttpAnswer['headers'] }> | undefined;
   let isBodyCut = false;
+  let body = Buffer.alloc(0);
   let size = 0;
-  const chunks: Buffer[] = [];
+  const append = (bytes: Buffer): void => {
+    const needed = size + bytes.length;
+    if (needed > body.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(maxBytes, 2 * body.length)));
+      body.copy(larger, 0, 0, size);
+      body = larger;
+    }
+    size += bytes.copy(body, size);
+  };
   return {
     begin(status, headers) {
       // An informational answer (103) precedes the real one.
@@ -161,10 +205,9 @@ function createReceiver(maxBytes: number): Receiver {
     take(chunk) {
       const room = maxBytes - size;
       isBodyCut = chunk.length > room;
-      chunks.push(isBodyCut ? chunk.subarray(0, room) : chunk);
-      size += Math.min(chunk.length, room);
+      append(isBodyCut ? chunk.subarray(0, room) : chunk);
       return !isBodyCut;
     },
-    answer: () => head && { ...head, body: Buffer.concat(chunks), isBodyCut },
+    answer: () => head && { ...head, body: body.subarray(0, size), isBodyCut },
   };
 }

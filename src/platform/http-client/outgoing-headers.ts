@@ -4,10 +4,10 @@ export type ReadHeaders =
   | Readonly<{ headers: Readonly<Record<string, string>> }>
   | Readonly<{ unreadable: string }>;
 
-/** Shorter words of a header are no secret, and hiding them would spoil texts that merely contain them. */
+/** Shorter words are not secrets, and hiding them would garble texts that contain them. */
 const MIN_SECRET_LENGTH = 8;
 
-/** The configured headers as they are now: a secret's file may have changed, or be away. */
+/** Reads the configured headers at every call: secret files may change, or be missing. */
 export function readHeaders(configured: Readonly<Record<string, () => string>>): ReadHeaders {
   const headers: Record<string, string> = { 'user-agent': 'redrive' };
   for (const [name, value] of Object.entries(configured)) {
@@ -20,7 +20,7 @@ export function readHeaders(configured: Readonly<Record<string, () => string>>):
   return { headers };
 }
 
-/** A text from outside without the credentials that we sent there: some answers repeat a key that they refuse. */
+/** Removes the credentials that we sent from a text: some servers repeat a rejected key in their answer. */
 export function withoutSecrets(text: string, headers: Readonly<Record<string, string>>): string {
   return Object.values(headers)
     .flatMap((value) => value.split(/[\s,;=]+/))

@@ -8,14 +8,14 @@ const actor = (header: string | undefined) =>
 /** As Node hands over the bytes of a UTF-8 header. */
 const onTheWire = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
 
-test('a name is kept, and nothing is anonymous', () => {
+test('the actor is the name in the header, or anonymous', () => {
   assert.equal(actor('alice@example.com'), 'alice@example.com');
   assert.equal(actor(undefined), 'anonymous');
   assert.equal(actor('   '), 'anonymous');
   assert.equal(actor('\u0000\u0001'), 'anonymous');
 });
 
-test('a name in UTF-8 or Latin-1 is read as it was meant', () => {
+test('a name in UTF-8 or Latin-1 is decoded', () => {
   assert.equal(actor(onTheWire('山田 太郎')), '山田 太郎');
   assert.equal(actor('M\u00fcller'), 'Müller');
 });
@@ -24,7 +24,7 @@ test('control characters and blanks in a name become one blank', () => {
   assert.equal(actor(onTheWire('al\tice\u202e  \u0007bob')), 'al ice bob');
 });
 
-test('a name is always fit to be stored', () => {
+test('every name can be stored', () => {
   const header = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 600 }).map(onTheWire),
     fc.string({ maxLength: 600 }),

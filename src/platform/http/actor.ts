@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 const MAX_ACTOR_LENGTH = 255;
 
-/** Who acts: the `x-actor` header, cleaned of what no name contains, or `anonymous`. Never a field of the body. */
+/** The actor: the `x-actor` header without control characters, or `anonymous`. Never a field of the body. */
 export function actorOf(request: Readonly<{ headers: IncomingHttpHeaders }>): string {
   const header = request.headers['x-actor'];
   if (typeof header !== 'string') return 'anonymous';
@@ -16,7 +16,7 @@ export function actorOf(request: Readonly<{ headers: IncomingHttpHeaders }>): st
   return cleaned === '' ? 'anonymous' : cleaned;
 }
 
-/** Node reads header bytes as Latin-1; clients that send names beyond ASCII mostly send UTF-8. */
+/** Node decodes headers as Latin-1, but most clients send UTF-8. */
 function decodeHeaderText(header: string): string {
   const bytes = Buffer.from(header, 'latin1');
   const text = bytes.toString('utf8');

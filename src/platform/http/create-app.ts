@@ -3,30 +3,41 @@ import { fastify, LogController } from 'fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createMethodTable } from './allowed-methods.ts';
-import { answerClientErrors } from './client-errors.ts';
-import { watchConnections } from './connections.ts';
-import { errorAnswer, HTTP_SLICE } from './error-answer.ts';
+import { createMethodTable } from './guards/allowed-methods.ts';
+import { answerClientErrors } from './errors/client-errors.ts';
+import { watchConnections } from './guards/connections.ts';
+import { errorAnswer, HTTP_SLICE } from './errors/error-answer.ts';
 import type { HttpApp, TypeBoxProvider } from './http-app.ts';
-import { HttpFault } from './http-fault.ts';
-import { guardInput } from './input-guard.ts';
-import { acceptJsonBodies, normaliseContentType } from './json-body.ts';
-import { describeRoutes } from './openapi.ts';
+import { HttpFault } from './errors/http-fault.ts';
+import { guardInput } from './guards/input-guard.ts';
+import { acceptJsonBodies, normaliseContentType } from './input/json-body.ts';
+import { describeRoutes } from './openapi/openapi.ts';
 import { stringifyWithRaw } from './raw-json.ts';
+import { serveOneAtATime } from './guards/one-at-a-time.ts';
+import { requestFaultOf } from './guards/origin-guard.ts';
+import type { AcceptsHost } from './guards/origin-guard.ts';
 import { requestIdOf } from './request-id.ts';
 import { createRequestTelemetry } from './request-telemetry.ts';
-import { validateInput } from './validate-input.ts';
+import { boundMemory } from './guards/memory-budget.ts';
+import { validateInput } from './input/validate-input.ts';
 
-/** What a client may cost before it is refused; each has a default that suits a server behind a proxy. */
+/** Limits per client and request. The defaults suit a server behind a proxy. */
 export type HttpLimits = Readonly<{
   bodyBytes: number;
   headerBytes: number;
-  /** A request's head, and a whole request, must have arrived in this time. */
+  /** Time for the head, and for the whole request, to arrive. */
   headersTimeoutMs: number;
   requestTimeoutMs: number;
   /** How often connections are checked against these times. */
   checkEveryMs: number;
   keepAliveMs: number;
+  /** Memory for the bodies and answers of all requests in progress; at least two bodies. */
+  inProgressBytes: number;
+  /** How long a request waits for that memory before it gets 503. */
+  memoryWaitMs: number;
+  /** A client must read its answer in this time plus its size at this rate. */
+  readAnswerMs: number;
+  readBytesPerMs: number;
 }>;
 
 export const defaultLimits: HttpLimits = {
@@ -36,6 +47,10 @@ export const defaultLimits: HttpLimits = {
   requestTimeoutMs: 60_000,
   checkEveryMs: 2000,
   keepAliveMs: 72_000,
+  inProgressBytes: 32 * 1024 * 1024,
+  memoryWaitMs: 1000,
+  readAnswerMs: 15_000,
+  readBytesPerMs: 64,
 };
 
 export type AppOptions = Readonly<{
@@ -45,21 +60,23 @@ export type AppOptions = Readonly<{
   tracer: Tracer;
   version: string;
   trustProxy: boolean | string;
-  /** Whether an error only says that something this process needs is away: 503 instead of 500. */
+  /** The error is an outage of a dependency: 503 instead of 500. */
   isOutage: (error: unknown) => boolean;
-  /** From here on every answer asks its client to leave. */
+  isMissingRight: (error: unknown) => boolean;
+  acceptsHost: AcceptsHost;
+  /** Aborted when the stop begins: answers then ask the client to close the connection. */
   stopping: AbortSignal;
 }>;
 
-/** Every request gets one line of ours when it is over; Fastify's own lines remain for what it alone can see. */
+/** Our own telemetry logs one line per request; Fastify's request lines are dropped. */
 class FaultsOnly extends LogController {
   override incomingRequest(): void {}
   override requestCompleted(): void {}
 }
 
-/** Fastify with the rules that hold for every route, whoever adds it. */
+/** Fastify with the rules of every route. */
 export function createApp(options: AppOptions): HttpApp {
-  const { limits, logger, metrics, tracer, isOutage } = options;
+  const { limits, logger, metrics, tracer, isOutage, isMissingRight } = options;
   const telemetry = createRequestTelemetry(metrics, tracer);
   const app: HttpApp = fastify({
     loggerInstance: logger,
@@ -74,28 +91,36 @@ export function createApp(options: AppOptions): HttpApp {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.checkEveryMs,
-      // Node would refuse such a request with an empty answer; the onRequest hook does it in our form.
+      // Node would reject such a request with an empty answer; the onRequest hook sends our error body.
       requireHostHeader: false,
     },
-    // Longer than any head may be: the route's schema says how long a parameter is, and says it better.
+    // No limit here: the route's schema limits a parameter, with a better error.
     routerOptions: { maxParamLength: limits.headerBytes },
-    // Fastify's own would answer in its form; ours listens on the server itself.
+    // Ours listens on the server itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error, request, reply) => {
-      telemetry.observe(request, reply, () => sendError(error, { request, reply, isOutage }));
+      telemetry.observe(request, reply, () => sendError(error, { request, reply, isOutage, isMissingRight }));
     },
   }).withTypeProvider<TypeBoxProvider>();
 
+  serveOneAtATime(app.server);
   answerClientErrors(app.server, watchConnections(app.server, options.stopping), (status) => {
     metrics.httpRequests.inc({ method: 'OTHER', route: 'unmatched', status: String(status) });
   });
   app.setValidatorCompiler(validateInput);
   app.setSerializerCompiler(() => stringifyWithRaw);
   app.setReplySerializer(stringifyWithRaw);
-  app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, isOutage }));
-  acceptJsonBodies(app);
-  addHooks(app, telemetry, options.stopping);
-  refuseUnknown(app);
+  app.setErrorHandler((error, request, reply) =>
+    sendError(error, { request, reply, isOutage, isMissingRight }),
+  );
+  acceptJsonBodies(app, limits.bodyBytes);
+  addHooks(app, telemetry, options);
+  boundMemory(app, {
+    bytes: Math.max(limits.inProgressBytes, 2 * limits.bodyBytes),
+    waitMs: limits.memoryWaitMs,
+    readMs: limits.readAnswerMs,
+    readBytesPerMs: limits.readBytesPerMs,
+  });
   describeRoutes(app, options.version);
   return app;
 }
@@ -103,12 +128,15 @@ export function createApp(options: AppOptions): HttpApp {
 function addHooks(
   app: HttpApp,
   telemetry: ReturnType<typeof createRequestTelemetry>,
-  stopping: AbortSignal,
+  { acceptsHost, stopping }: AppOptions,
 ): void {
+  const routeFaultOf = watchRoutes(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     normaliseContentType(request.raw);
-    telemetry.observe(request, reply, () => done(protocolFaultOf(request)));
+    telemetry.observe(request, reply, () =>
+      done(requestFaultOf(request, acceptsHost) ?? routeFaultOf(request)),
+    );
   });
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.routeOptions.config.slice !== undefined) guardInput(request);
@@ -120,42 +148,49 @@ function addHooks(
   });
 }
 
-function protocolFaultOf({ raw, headers }: FastifyRequest): HttpFault | undefined {
-  if (raw.httpVersion === '1.1' && headers.host === undefined) {
-    return new HttpFault(400, 'the request has no host header');
-  }
-  // A page of another site can make a browser post to a server on loopback, where nobody is asked to log in.
-  if (headers['sec-fetch-site'] === 'cross-site' && raw.method !== 'GET' && raw.method !== 'HEAD') {
-    return new HttpFault(403, 'requests from pages of other sites are not accepted');
-  }
-  return undefined;
-}
-
-/** A path that nobody serves is not found; one that is served by other methods says by which. */
-function refuseUnknown(app: HttpApp): void {
+/**
+ * 404 for an unknown path, 405 with the allowed methods for a wrong method. Decided before the body is read, so that
+ * the body cannot change the answer.
+ */
+function watchRoutes(app: HttpApp): (request: FastifyRequest) => HttpFault | undefined {
   const methods = createMethodTable();
   app.addHook('onRoute', ({ url, method }) =>
     methods.add(url, typeof method === 'string' ? [method] : method),
   );
-  app.setNotFoundHandler((request) => {
-    const allowed = methods.allowedFor(request.raw.url ?? '');
-    if (allowed.length === 0) throw new HttpFault(404, 'no such path');
-    const list = allowed.join(', ');
-    throw new HttpFault(405, `the method must be one of: ${list}`, { headers: { allow: list } });
+  // With a handler the hooks run for unknown paths too; the hook answers them.
+  app.setNotFoundHandler(() => {
+    throw new HttpFault(404, 'no such path');
   });
+  return ({ method, raw: { url = '' }, is404 }) => {
+    if (!is404 && !methods.isMistakenForParameter(url, method)) return undefined;
+    const allowed = methods.allowedFor(url);
+    if (allowed.length === 0) return new HttpFault(404, 'no such path');
+    const list = allowed.join(', ');
+    return new HttpFault(405, `the method must be one of: ${list}`, { headers: { allow: list } });
+  };
 }
 
 type Failed = Readonly<{
   request: FastifyRequest;
   reply: FastifyReply;
   isOutage: (error: unknown) => boolean;
+  isMissingRight: (error: unknown) => boolean;
 }>;
 
-function sendError(error: unknown, { request, reply, isOutage }: Failed): void {
+function sendError(error: unknown, { request, reply, isOutage, isMissingRight }: Failed): void {
   const slice = request.routeOptions.config.slice ?? HTTP_SLICE;
-  const { status, headers, body } = errorAnswer(isOutage(error) ? outage : error, slice, request.id);
+  // A client that disconnects while sending its body is not an outage.
+  const isOurs = !request.raw.errored && isOutage(error);
+  const { status, headers, body } = errorAnswer(
+    isOurs ? outage : isMissingRight(error) ? missingRight : error,
+    slice,
+    request.id,
+  );
   if (status >= 500) {
-    request.log[status === 500 ? 'error' : 'warn']({ err: error, code: body.error.code }, 'request failed');
+    request.log[status === 500 || isMissingRight(error) ? 'error' : 'warn'](
+      { err: error, code: body.error.code },
+      'request failed',
+    );
   }
   reply
     .code(status)
@@ -164,6 +199,12 @@ function sendError(error: unknown, { request, reply, isOutage }: Failed): void {
     .send(JSON.stringify(body));
 }
 
-const outage = new HttpFault(503, 'the database does not answer in time; try again', {
+/** The log has the details: callers must not see table names. */
+const missingRight = new HttpFault(
+  503,
+  "the server's database role lacks a privilege; run `redrive doctor` on the server, or see its log",
+);
+
+const outage = new HttpFault(503, 'the database is unavailable; try again', {
   headers: { 'retry-after': '1' },
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createTestServer, talk } from './test-server.ts';
-import type { ErrorBody } from './error-answer.ts';
+import { createTestServer, talk } from '../../../tests/support/test-server.ts';
+import type { ErrorBody } from './errors/error-answer.ts';
 
 const { server, logged } = createTestServer();
 before(() => server.start());
@@ -87,7 +87,7 @@ const headerValue = fc.string({
 /** Without what no client library would put on the wire. */
 const printable = (value: string) => value.replace(/[^\x20-\x7e\xa0-\xff]/g, '');
 
-test('a well-formed request with hostile contents never costs a 500', async () => {
+test('a well-formed request with hostile content never causes a 500', async () => {
   const headers = fc
     .record({
       'content-type': contentType,
@@ -104,7 +104,7 @@ test('a well-formed request with hostile contents never costs a 500', async () =
   await fc.assert(fc.asyncProperty(request, assertDecentAnswer), { numRuns: 600 });
 });
 
-test('bytes that are hardly HTTP never cost a 500, a hanging connection or an answer of another form', async () => {
+test('malformed HTTP never causes a 500, a hanging connection or another error body', async () => {
   const line = fc.oneof(
     fc.tuple(method, target).map(([verb, url]) => `${verb} ${url} HTTP/1.1`),
     fc.tuple(fc.string(), fc.string(), fc.string()).map((words) => words.join(' ')),
@@ -131,7 +131,7 @@ test('bytes that are hardly HTTP never cost a 500, a hanging connection or an an
   await fc.assert(fc.asyncProperty(request, assertDecentAnswer), { numRuns: 600 });
 });
 
-test('none of it was logged as a failure of ours', () => {
+test('none of it was logged as a server error', () => {
   const failures = logged().filter((line) => line['level'] === 'error' || line['level'] === 'fatal');
   assert.deepEqual(failures, []);
 });

@@ -10,14 +10,14 @@ import type { Logger } from '../telemetry/logger.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The slice that owns the route: the prefix of its errors. Absent on routes of the process itself. */
+    /** The slice of the route: the prefix of its errors. Undefined for /healthz and the like. */
     slice?: string;
-    /** Its body is refused where reading it would lose something: a repeated name, a number no double holds. */
+    /** Rejects a body that JSON.parse would change: a duplicate name, a number that no double holds. */
     exactJson?: boolean;
   }
 }
 
-/** Gives handlers the types of their typebox schemas, on the way in and on the way out. */
+/** Handlers get the types of their typebox schemas. */
 export interface TypeBoxProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown;
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InjectOptions } from 'fastify';
-import { createTestServer } from './test-server.ts';
-import type { ErrorBody } from './error-answer.ts';
+import { createTestServer } from '../../../tests/support/test-server.ts';
+import type { ErrorBody } from './errors/error-answer.ts';
 
 const { server, metrics, logged } = createTestServer();
 const { app } = server;
@@ -30,23 +30,23 @@ async function echoedId(id: string): Promise<string> {
   return String(response.headers['x-request-id']);
 }
 
-test('liveness is one constant object', async () => {
+test('liveness returns a constant object', async () => {
   const response = await app.inject('/healthz');
   assert.equal(response.statusCode, 200);
   assert.equal(response.body, '{"status":"ok"}');
 });
 
-test('probes are not disturbed by a query', async () => {
+test('probes ignore the query', async () => {
   assert.equal((await app.inject('/healthz?now=%zz')).statusCode, 200);
 });
 
-test('an unknown path is not found, in the usual form', async () => {
+test('an unknown path is 404 with our error body', async () => {
   const { request_id, ...error } = await refused('/nowhere');
   assert.match(request_id, /^req_[0-9a-f]{12}$/);
   assert.deepEqual(error, { status: 404, code: 'SYS_HTTP_NOT_FOUND', message: 'no such path', details: [] });
 });
 
-test('a wrong method is told the right ones', async () => {
+test('a wrong method is 405 with the allowed methods', async () => {
   const response = await app.inject({ method: 'DELETE', url: '/api/v1/things/x?a=1' });
   assert.equal(response.statusCode, 405);
   assert.equal(response.headers.allow, 'GET, HEAD');
@@ -55,7 +55,7 @@ test('a wrong method is told the right ones', async () => {
   assert.equal(encoded.headers.allow, 'GET, HEAD, POST');
 });
 
-test('a sane request id is kept and any other is replaced', async () => {
+test('a valid request id is kept, an invalid one replaced', async () => {
   assert.equal(await echoedId('my request-1'), 'my request-1');
   assert.equal(await echoedId('x'.repeat(128)), 'x'.repeat(128));
   for (const id of ['', 'x'.repeat(129), 'tab\tinside', 'm\u00fcll']) {
@@ -63,7 +63,7 @@ test('a sane request id is kept and any other is replaced', async () => {
   }
 });
 
-test('the request id and the trace id stand in the log line of the request', async () => {
+test('the log line of a request has its request id and trace id', async () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
   await app.inject({
     url: '/api/v1/things?page=2',
@@ -84,11 +84,11 @@ test('the request id and the trace id stand in the log line of the request', asy
     route: '/api/v1/things',
     path: '/api/v1/things',
     status: 200,
-    msg: 'request served',
+    msg: 'served request',
   });
 });
 
-test('numbers, booleans and lists in a query get their types', async () => {
+test('numbers, booleans and lists in a query are converted', async () => {
   const url = '/api/v1/things?page=3&page_size=100&archived=true&topic=a&status=DEAD';
   assert.deepEqual((await app.inject(url)).json(), {
     query: { page: 3, page_size: 100, archived: true, topic: ['a'], status: 'DEAD' },
@@ -105,10 +105,10 @@ test('a number in a query is a plain decimal within its bounds', async () => {
   }
 });
 
-test('a parameter that is unknown, given twice or not among the allowed is named', async () => {
+test('an unknown, duplicate or invalid parameter is named', async () => {
   const detailsOf = async (query: string) => (await refused(`/api/v1/things?${query}`)).details;
   assert.deepEqual(await detailsOf('colour=red'), [
-    { field: 'colour', reason: 'additional_properties', message: 'is not known here' },
+    { field: 'colour', reason: 'additional_properties', message: 'is unknown' },
   ]);
   assert.deepEqual(await detailsOf('page=1&page=2'), [
     { field: 'page', reason: 'type', message: 'must be integer' },
@@ -129,7 +129,7 @@ test('a body is validated field by field', async () => {
   const { details, message } = await refused(json('{"kind":"huge","extra":1}'));
   assert.deepEqual(details, [
     { field: 'name', reason: 'required', message: 'is required' },
-    { field: 'extra', reason: 'additional_properties', message: 'is not known here' },
+    { field: 'extra', reason: 'additional_properties', message: 'is unknown' },
     { field: 'kind', reason: 'enum', message: 'must be one of: small, large' },
   ]);
   assert.match(message, /^invalid request: /);
@@ -146,7 +146,7 @@ test('a body is never coerced', async () => {
   }
 });
 
-test('a POST without a body is fine whatever its content type', async () => {
+test('a POST without a body is accepted with any content type', async () => {
   for (const type of [undefined, 'application/json', 'text/plain', 'image/png', 'nonsense', ';;', '/']) {
     const headers = type === undefined ? {} : { 'content-type': type };
     const response = await app.inject({ method: 'POST', url: '/api/v1/things/a/retry', headers });
@@ -154,7 +154,7 @@ test('a POST without a body is fine whatever its content type', async () => {
   }
 });
 
-test('a route that reads no body takes an empty object and refuses anything more', async () => {
+test('a route without a body accepts only an empty object', async () => {
   const url = '/api/v1/things/a/retry';
   assert.equal((await app.inject(json('{}', url))).statusCode, 200);
   assert.equal((await refused(json('{"force":true}', url))).details[0]?.field, 'force');
@@ -162,13 +162,13 @@ test('a route that reads no body takes an empty object and refuses anything more
   assert.equal((await refused(json('null', url))).status, 400);
 });
 
-test('a missing body lacks the fields that are required', async () => {
+test('a missing body is reported as missing fields', async () => {
   assert.deepEqual((await refused({ method: 'POST', url: '/api/v1/things' })).details, [
     { field: 'name', reason: 'required', message: 'is required' },
   ]);
 });
 
-test('a body that is not JSON is refused by its type, and broken JSON by its text', async () => {
+test('a body that is not JSON is 415, invalid JSON is 400', async () => {
   const plain = await refused({ ...json('name=x'), headers: { 'content-type': 'text/plain' } });
   assert.equal(plain.status, 415);
   assert.equal(plain.code, 'SYS_THINGS_UNSUPPORTED_MEDIA_TYPE');
@@ -183,13 +183,13 @@ test('a body that is not JSON is refused by its type, and broken JSON by its tex
   assert.equal(error.message, 'the body is not valid UTF-8');
 });
 
-test('a body beyond the limit is too large', async () => {
+test('a body above the limit is 413', async () => {
   const error = await refused(json(JSON.stringify({ name: 'x'.repeat(1024 * 1024) })));
   assert.equal(error.status, 413);
   assert.equal(error.code, 'SYS_THINGS_TOO_LARGE');
 });
 
-test('what PostgreSQL cannot hold is refused before it gets there', async () => {
+test('text that PostgreSQL cannot store is rejected', async () => {
   const bodies: readonly (readonly [string, string])[] = [
     ['{"name":"a\\u0000b"}', 'name'],
     ['{"name":"x","value":{"deep":["\\ud800"]}}', 'value.deep.0'],
@@ -203,7 +203,7 @@ test('what PostgreSQL cannot hold is refused before it gets there', async () => 
   assert.equal((await refused('/api/v1/things?status=%00')).details[0]?.field, 'status');
 });
 
-test('keys that reach for a prototype are refused', async () => {
+test('keys that address a prototype are rejected', async () => {
   const { details } = await refused(json('{"name":"x","value":{"__proto__":{"isAdmin":true}}}'));
   assert.deepEqual(details[0], {
     field: 'value.__proto__',
@@ -213,13 +213,13 @@ test('keys that reach for a prototype are refused', async () => {
   assert.equal('isAdmin' in {}, false);
 });
 
-test('nesting without an end is refused without exhausting the stack', async () => {
+test('deep nesting is rejected without exhausting the stack', async () => {
   assert.equal((await app.inject(json(nested(500)))).statusCode, 200);
   assert.equal((await refused(json(nested(600)))).details[0]?.reason, 'max_depth');
   assert.equal((await refused(json(nested(500_000)))).details[0]?.reason, 'max_depth');
 });
 
-test('a path or query that is not percent-encoded UTF-8 is refused', async () => {
+test('a path or query that is not percent-encoded UTF-8 is rejected', async () => {
   for (const text of ['%zz', '%', '%c0%80', '%ed%a0%80', '%ff']) {
     assert.equal((await refused(`/api/v1/things/${text}`)).status, 400, text);
     assert.equal((await refused(`/api/v1/things?topic=${text}`)).status, 400, text);
@@ -227,7 +227,7 @@ test('a path or query that is not percent-encoded UTF-8 is refused', async () =>
   }
 });
 
-test('a path trick is an ordinary parameter or an unknown path', async () => {
+test('a path with dots or slashes is a parameter or an unknown path', async () => {
   assert.equal((await app.inject('/api/v1/things/..%2f..%2fetc')).json<{ id: string }>().id, '../../etc');
   for (const url of [
     '/api/v1/things/../../healthz',
@@ -241,7 +241,7 @@ test('a path trick is an ordinary parameter or an unknown path', async () => {
   assert.equal((await refused(`/api/v1/things/${'a'.repeat(250)}`)).details[0]?.reason, 'max_length');
 });
 
-test('an error that a slice throws keeps its code, its message and its status', async () => {
+test('an error of a slice keeps its code, message and status', async () => {
   const { request_id, ...conflict } = await refused(fail('conflict'));
   assert.ok(request_id);
   assert.deepEqual(conflict, {
@@ -258,7 +258,7 @@ test('an error that a slice throws keeps its code, its message and its status', 
   assert.equal(away.headers['retry-after'], '1');
 });
 
-test('what nobody expected is an internal error that tells nothing, and is logged with its cause', async () => {
+test('an unexpected error is a 500 without details, and is logged with its cause', async () => {
   for (const how of ['anything', 'internal', 'text', 'nothing']) {
     const error = await refused(fail(how));
     assert.equal(error.status, 500, how);
@@ -267,14 +267,14 @@ test('what nobody expected is an internal error that tells nothing, and is logge
     const lines = logged().filter((line) => line['request_id'] === error.request_id);
     assert.deepEqual(
       lines.map((line) => line['msg']),
-      ['request failed', 'request served'],
+      ['request failed', 'served request'],
     );
   }
   const anything = await refused(fail('anything'));
   assert.equal(anything.code, 'SYS_THINGS_INTERNAL_ERROR');
 });
 
-test('raw JSON reaches the client as it was stored, and no field is lost', async () => {
+test('raw JSON is sent unchanged', async () => {
   const response = await app.inject('/api/v1/things/x');
   assert.equal(
     response.body,
@@ -284,7 +284,7 @@ test('raw JSON reaches the client as it was stored, and no field is lost', async
   assert.equal(response.headers['content-type'], 'application/json; charset=utf-8');
 });
 
-test('the actor comes from its header', async () => {
+test('the actor is read from the x-actor header', async () => {
   const request = json('{"name":"x"}');
   const headers = { ...request.headers, 'x-actor': 'alice@example.com' };
   assert.equal((await app.inject(request)).json<{ actor: string }>().actor, 'anonymous');
@@ -292,7 +292,7 @@ test('the actor comes from its header', async () => {
   assert.equal(named.json<{ actor: string }>().actor, 'alice@example.com');
 });
 
-test('figures carry the route pattern and never what a client made up', async () => {
+test('metric labels have the route pattern, never client input', async () => {
   await app.inject('/api/v1/things/very-special-name');
   await app.inject('/made/up/by/a/client');
   await app.inject({ method: 'DELETE', url: '/api/v1/things/very-special-name' });
@@ -309,7 +309,7 @@ test('metrics are served as Prometheus text', async () => {
   assert.match(response.body, /^process_cpu_seconds_total /m);
 });
 
-test('the description names every route, once and in order', async () => {
+test('the OpenAPI document has every route once and sorted', async () => {
   const document = (await app.inject('/openapi.json')).json<{
     openapi: string;
     paths: Record<string, Record<string, { tags: string[]; responses: Record<string, unknown> }>>;
@@ -332,12 +332,12 @@ test('the description names every route, once and in order', async () => {
   assert.doesNotMatch(JSON.stringify(document), /~kind|127\.0\.0\.1/);
 });
 
-test('the rendered page and its script come from this server alone', async () => {
-  const page = await app.inject({ url: '/docs/', headers: { host: 'a b[' } });
+test('the docs page and its script use only this server', async () => {
+  const page = await app.inject({ url: '/docs/', headers: { host: 'rebound.example.com' } });
   assert.equal(page.statusCode, 200);
   assert.match(page.body, /<script src="js\/scalar\.js">/);
   assert.match(page.body, /"url": "\/openapi\.json"/);
-  assert.doesNotMatch(page.body, /https?:\/\//);
+  assert.doesNotMatch(page.body, /https?:\/\/|rebound/);
   assert.match(String(page.headers['content-security-policy']), /default-src 'none'.*connect-src 'self'/);
   const script = await app.inject('/docs/js/scalar.js');
   assert.equal(script.headers['content-type'], 'application/javascript; charset=utf-8');

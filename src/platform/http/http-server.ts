@@ -7,13 +7,14 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createApp, defaultLimits } from './create-app.ts';
 import type { HttpLimits } from './create-app.ts';
-import { errorResponse } from './error-schema.ts';
+import { errorResponse } from './errors/error-schema.ts';
 import type { HttpApp } from './http-app.ts';
 import { addressOf, listen } from './listen.ts';
 import type { HttpAddress, ListenOptions } from './listen.ts';
-import { openApiDocument } from './openapi.ts';
-import type { OpenApiDocument } from './openapi.ts';
+import { openApiDocument } from './openapi/openapi.ts';
+import type { OpenApiDocument } from './openapi/openapi.ts';
 import { addProcessRoutes } from './process-routes.ts';
+import type { AcceptsHost } from './guards/origin-guard.ts';
 import { createReadiness } from './readiness.ts';
 import type { HealthCheck } from './readiness.ts';
 
@@ -24,31 +25,36 @@ export type HttpServerOptions = ListenOptions &
     version: string;
     logger: Logger;
     metrics: Metrics;
+    /** Host names of this server. */
+    acceptsHost: AcceptsHost;
     checks?: readonly HealthCheck[];
     limits?: Partial<HttpLimits>;
     tracer?: Tracer;
     clock?: Clock;
-    /** Whether an error only says that something this process needs is away: 503 instead of 500. */
+    /** The error is an outage of a dependency: 503 instead of 500. */
     isOutage?: (error: unknown) => boolean;
-    /** Whose `x-forwarded-*` headers to believe, as Fastify takes it. */
+    /** The database role lacks a privilege: 503 as well. */
+    isMissingRight?: (error: unknown) => boolean;
+    /** Proxies whose `x-forwarded-*` headers are trusted; an option of Fastify. */
     trustProxy?: boolean | string;
   }>;
 
 export type HttpServer = Service &
   Readonly<{
     app: HttpApp;
-    /** Adds a slice's routes, before the start. What HTTP itself refuses there speaks in the slice's name. */
+    /** Adds a slice's routes before the start. HTTP errors of these routes have the slice's error prefix. */
     addRoutes(slice: string, addTo: (app: HttpApp) => void): void;
-    /** Undefined while it does not listen. */
+    /** Undefined while the server does not listen. */
     address(): HttpAddress | undefined;
     /** The OpenAPI document of all routes. */
     describe(): Promise<OpenApiDocument>;
-    /** Aborted when the stop begins, for answers that would not end by themselves. */
+    /** Aborted when the stop begins, for answers that would never end. */
     stopping: AbortSignal;
   }>;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { metrics, logger, version, trustProxy = false, isOutage = () => false } = options;
+  const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
+  const { isMissingRight = () => false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -60,6 +66,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     version,
     trustProxy,
     isOutage,
+    isMissingRight,
+    acceptsHost,
     stopping: stop.signal,
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });
@@ -88,7 +96,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-/** Marks every route of the scope with its slice, and describes the errors that each of them may answer. */
+/** Sets the slice of every route in the scope, and adds the error response to its description. */
 function ownRoutes(scope: HttpApp, slice: string): void {
   scope.addHook('onRoute', (route) => {
     route.config = { ...route.config, slice };
@@ -97,7 +105,7 @@ function ownRoutes(scope: HttpApp, slice: string): void {
   });
 }
 
-/** Requests under way may finish until the deadline; then their connections are cut, for as long as there are any. */
+/** Requests in progress may finish until the deadline; then connections are closed until none is left. */
 async function closeWithin(app: HttpApp, deadline: AbortSignal): Promise<void> {
   let cutting: NodeJS.Timeout | undefined;
   const cut = () => {

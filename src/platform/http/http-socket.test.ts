@@ -4,9 +4,9 @@ import type { ServerResponse } from 'node:http';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { createTestServer, talk } from './test-server.ts';
-import type { TestServer } from './test-server.ts';
-import type { ErrorBody } from './error-answer.ts';
+import { createTestServer, talk } from '../../../tests/support/test-server.ts';
+import type { TestServer } from '../../../tests/support/test-server.ts';
+import type { ErrorBody } from './errors/error-answer.ts';
 
 const limits = { headersTimeoutMs: 200, requestTimeoutMs: 400, checkEveryMs: 50 };
 const within = (ms: number) => AbortSignal.timeout(ms);
@@ -31,7 +31,7 @@ after(() => shared.server.stop(within(1000)));
 
 const ask = async (request: string | Buffer) => parseAnswer(await talk(shared.server, request));
 
-test('what is not HTTP gets an answer that is', async () => {
+test('input that is not HTTP gets an HTTP answer', async () => {
   const nonsense: readonly (string | Buffer)[] = [
     'hello\r\n\r\n',
     'GET / HTTP/9.9\r\n\r\n',
@@ -52,19 +52,19 @@ test('what is not HTTP gets an answer that is', async () => {
   }
 });
 
-test('a request without a host is refused in the usual form', async () => {
+test('a request without a host is rejected with our error body', async () => {
   const { status, error } = await ask('GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n');
   assert.equal(status, 400);
   assert.equal(error.message, 'the request has no host header');
 });
 
-test('an expectation that nobody knows is refused in the usual form', async () => {
+test('an unknown expectation is rejected with our error body', async () => {
   const { status, error } = await ask('GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n');
   assert.equal(status, 417);
   assert.equal(error.code, 'SYS_HTTP_EXPECTATION_FAILED');
 });
 
-test('a head beyond the limit is refused, in its line as in its headers', async () => {
+test('a request line or headers above the limit are rejected', async () => {
   const huge = 'a'.repeat(20_000);
   for (const request of [
     `GET /${huge} HTTP/1.1\r\nHost: x\r\n\r\n`,
@@ -76,7 +76,7 @@ test('a head beyond the limit is refused, in its line as in its headers', async 
   }
 });
 
-test('a head or a body that trickles in is cut off in time', async () => {
+test('a head or body that arrives too slowly times out', async () => {
   for (const request of [
     'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow:',
     'POST /api/v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
@@ -87,12 +87,12 @@ test('a head or a body that trickles in is cut off in time', async () => {
   }
 });
 
-test('nonsense behind a whole request does not take the place of its answer', async () => {
+test('invalid bytes after a complete request do not replace its answer', async () => {
   const answers = await talk(shared.server, 'GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n');
   assert.match(answers, /^HTTP\/1\.1 200 OK[^]*"status":"healthy"[^]*HTTP\/1\.1 400 Bad Request/);
 });
 
-test('a body that is too large is told so even while it is being sent', async () => {
+test('a body that is too large is rejected while it is being sent', async () => {
   const body = 'x'.repeat(3 * 1024 * 1024);
   const response = await fetch(`${shared.server.address()?.url}/api/v1/things`, {
     method: 'POST',
@@ -108,14 +108,14 @@ test('a body that is too large is told so even while it is being sent', async ()
   assert.equal(chunked.status, 413);
 });
 
-test('request targets of other forms are answered', async () => {
+test('other forms of request targets are answered', async () => {
   const close = 'Host: x\r\nConnection: close\r\n\r\n';
   assert.match(await talk(shared.server, `GET http://x/healthz HTTP/1.1\r\n${close}`), /^HTTP\/1\.1 200 /);
   assert.equal((await ask(`OPTIONS * HTTP/1.1\r\n${close}`)).status, 404);
   assert.equal((await ask(`GET /api/v1/things/\xff HTTP/1.1\r\n${close}`)).status < 500, true);
 });
 
-test('a client that goes away is counted and is no error of ours', async () => {
+test('a client that disconnects is counted and is not a server error', async () => {
   const { server, metrics, logged } = createTestServer();
   const entered = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
@@ -148,7 +148,28 @@ test('a client that goes away is counted and is no error of ours', async () => {
   );
 });
 
-test('a stop lets running requests finish, asks them to leave, and closes the idle ones', async () => {
+test('a client that disconnects while sending its body is not reported as an outage', async () => {
+  const { server, logged, metrics } = createTestServer({
+    isOutage: (error) => (error as NodeJS.ErrnoException).code === 'ECONNRESET',
+  });
+  await server.start();
+  const { port } = server.address() ?? { port: 0 };
+  for (const framing of ['Content-Length: 90\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"n']) {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`POST /api/v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${framing}`);
+    const [, response] = (await once(server.app.server, 'request')) as [unknown, ServerResponse];
+    socket.destroy();
+    await once(response, 'close');
+  }
+  await server.stop(within(1000));
+  assert.match(await metrics.render(), /http_requests_total\{method="POST",route="[^"]+",status="499"\} 2/);
+  assert.deepEqual(
+    logged().filter((entry) => entry['level'] !== 'info' && entry['level'] !== 'debug'),
+    [],
+  );
+});
+
+test('a stop lets running requests finish, and closes their connections and idle ones', async () => {
   const { server } = createTestServer();
   const entered = Promise.withResolvers<void>();
   const leave = Promise.withResolvers<void>();
@@ -181,7 +202,7 @@ test('a stop lets running requests finish, asks them to leave, and closes the id
   assert.equal(server.address(), undefined);
 });
 
-test('a stop cuts what still runs at its deadline, even where that is over already', async () => {
+test('a stop closes connections at its deadline, also if that is in the past', async () => {
   for (const deadline of [within(50), AbortSignal.abort()]) {
     const { server } = createTestServer();
     const entered = Promise.withResolvers<void>();
@@ -199,11 +220,11 @@ test('a stop cuts what still runs at its deadline, even where that is over alrea
   }
 });
 
-test('a stop without a start ends', async () => {
+test('a stop without a start returns', async () => {
   await createTestServer().server.stop(within(100));
 });
 
-test('a port that is taken is an error, or the next free one is used where that is wanted', async () => {
+test('a port in use is an error, or the next free one is used', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = taken.address() as AddressInfo;

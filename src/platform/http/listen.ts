@@ -14,9 +14,9 @@ export type ListenOptions = Readonly<{
 
 export type HttpAddress = Readonly<{ host: string; port: number; url: string }>;
 
-/** Listens on the port, or, where that is allowed, on the first free one after it. */
+/** Listens on the port, or with `onPortTaken: 'next'` on the first free one after it. */
 export async function listen(app: HttpApp, options: ListenOptions): Promise<void> {
-  // Fastify would open a second server for `localhost` (::1), which has none of our limits and error forms.
+  // For `localhost` Fastify would open a second server (::1) without our limits and error bodies.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
   const last = options.onPortTaken === 'next' ? Math.min(options.port + MAX_PORTS_TRIED - 1, MAX_PORT) : 0;
   for (let port = options.port; ; port += 1) {
@@ -34,7 +34,7 @@ export function addressOf(app: HttpApp): HttpAddress | undefined {
   return bound === null || typeof bound === 'string' ? undefined : httpAddress(bound);
 }
 
-/** The URL is one that a person can open: the wildcard addresses are reached over loopback. */
+/** A URL that can be opened: loopback for the wildcard addresses. */
 function httpAddress({ address, port, family }: AddressInfo): HttpAddress {
   const reachable = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
   const host = family === 'IPv6' ? `[${reachable}]` : reachable;

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
 import { DEFAULT_PAGE_SIZE, MAX_CURSOR_LENGTH, MAX_PAGE, MAX_PAGE_SIZE } from '../../kernel/page.ts';
 
-/** The query parameters of every list, to be spread into a route's own. */
+/** The query parameters of every list. */
 export const pageParameters = {
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: 1 })),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE })),
   cursor: Type.Optional(
     Type.String({
       maxLength: MAX_CURSOR_LENGTH,
-      description: 'Empty for the first page, then `pagination.next_cursor` of the page before.',
+      description: 'Empty for the first page, then `pagination.next_cursor` of the previous page.',
     }),
   ),
 };
@@ -19,7 +19,9 @@ export const PaginationSchema = Type.Object({
   page_size: Type.Integer(),
   has_next: Type.Boolean(),
   next_cursor: Type.Optional(
-    Type.Union([Type.String(), Type.Null()], { description: 'Only where `cursor` was sent.' }),
+    Type.Union([Type.String(), Type.Null()], { description: 'Only if `cursor` was sent.' }),
   ),
-  total_is_estimate: Type.Optional(Type.Literal(true, { description: 'Only where it is one.' })),
+  total_is_estimate: Type.Optional(
+    Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
+  ),
 });

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { addDocsPage } from './docs-page.ts';
-import { errorResponse } from './error-schema.ts';
+import { addDocsPage } from './openapi/docs-page.ts';
+import { errorResponse } from './errors/error-schema.ts';
 import type { HttpApp } from './http-app.ts';
-import { openApiDocument } from './openapi.ts';
+import { openApiDocument } from './openapi/openapi.ts';
 import type { ReadinessReport } from './readiness.ts';
 
 const HealthSchema = Type.Enum(['healthy', 'degraded', 'unhealthy']);
@@ -22,7 +22,7 @@ export type ProcessRoutesOptions = Readonly<{
   readiness: () => Promise<ReadinessReport>;
 }>;
 
-/** What the process says about itself: is it alive, may it get requests, how is it doing, what can it do. */
+/** Liveness, readiness, metrics and the API description. */
 export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): void {
   const { metrics, readiness } = options;
   const tags = ['process'];
@@ -31,7 +31,7 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
     '/healthz',
     {
       schema: {
-        summary: 'Is the process alive',
+        summary: 'Liveness',
         tags,
         response: { 200: Type.Object({ status: Type.Literal('ok') }), default: errorResponse },
       },
@@ -43,7 +43,7 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
     '/readyz',
     {
       schema: {
-        summary: 'May the process get requests; 503 only when unhealthy',
+        summary: 'Readiness; 503 only if unhealthy',
         tags,
         response: { 200: ReadinessSchema, 503: ReadinessSchema, default: errorResponse },
       },
@@ -56,7 +56,7 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
 
   app.get(
     '/metrics',
-    { schema: { summary: 'Figures in the Prometheus text format', tags } },
+    { schema: { summary: 'Metrics in the Prometheus text format', tags } },
     async (_, reply) => {
       const text = await metrics.render();
       return reply.type(metrics.contentType).send(text);
@@ -64,12 +64,11 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
   );
 
   let description: string | undefined;
-  app.get('/openapi.json', { schema: { summary: 'This description', tags } }, (_request, reply) => {
+  app.get('/openapi.json', { schema: { summary: 'This OpenAPI document', tags } }, (_request, reply) => {
     description ??= JSON.stringify(openApiDocument(app));
     return reply.type('application/json').send(description);
   });
 
   addDocsPage(app);
-  // Whoever opens the bare address in a browser finds something to read.
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/'));
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { rawJson, stringifyWithRaw } from './raw-json.ts';
 
-test('raw JSON stands in the text exactly as it was given', () => {
+test('raw JSON is written unchanged', () => {
   const value = {
     a: rawJson('{"n": 1e400}'),
     list: [rawJson('12345678901234567890'), null],
@@ -13,7 +13,7 @@ test('raw JSON stands in the text exactly as it was given', () => {
   assert.equal(stringifyWithRaw(rawJson('[1]')), '[1]');
 });
 
-test('without raw JSON the text is that of JSON.stringify', () => {
+test('without raw JSON the text equals JSON.stringify', () => {
   const value = fc.object({
     withDate: true,
     withUnicodeString: true,
@@ -28,11 +28,11 @@ test('without raw JSON the text is that of JSON.stringify', () => {
   );
 });
 
-test('a bigint is written as the number that it is', () => {
+test('a bigint is written as a number', () => {
   assert.equal(stringifyWithRaw({ count: 9007199254740993n }), '{"count":9007199254740993}');
 });
 
-test('a client cannot make raw JSON out of its own input', () => {
+test('client input cannot become raw JSON', () => {
   const sent: unknown = JSON.parse('{"Symbol(raw json)":"1e400","text":"\\"}"}');
   assert.equal(stringifyWithRaw({ sent }), '{"sent":{"Symbol(raw json)":"1e400","text":"\\"}"}}');
 });

@@ -1,14 +1,14 @@
 const RAW = Symbol('raw json');
 
-/** JSON as text, on its way to a client. It never becomes JavaScript values, so no number in it is rounded. */
+/** JSON text that is sent unparsed, so that no number is rounded. */
 export type RawJson = Readonly<{ [RAW]: string }>;
 
-/** The text must be valid JSON, as PostgreSQL's json and jsonb always are: it is sent as it is. */
+/** The text must be valid JSON, as json and jsonb of PostgreSQL are; it is sent unchanged. */
 export function rawJson(text: string): RawJson {
   return { [RAW]: text };
 }
 
-/** JSON.stringify for values that contain raw JSON, and bigints as the numbers that they are. */
+/** JSON.stringify for values with raw JSON and bigints, which become numbers. */
 export function stringifyWithRaw(value: unknown): string {
   return write(value) ?? 'null';
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Clock } from '../../kernel/clock.ts';
 import { createReadiness } from './readiness.ts';
 import type { CheckResult, Health, HealthCheck } from './readiness.ts';
-import { createTestServer } from './test-server.ts';
+import { createTestServer } from '../../../tests/support/test-server.ts';
 
 function manualClock(): Clock & { advance(ms: number): void } {
   let elapsedMs = 0;
@@ -38,7 +38,7 @@ test('only a critical check can make the process unhealthy', async () => {
   assert.equal(await overall(always('database', true, 'degraded')), 'degraded');
 });
 
-test('a check that throws is unhealthy and says why', async () => {
+test('a check that throws is unhealthy with its message', async () => {
   const check = { name: 'database', critical: true, check: () => Promise.reject(new Error('refused')) };
   const report = await createReadiness({ checks: [check], clock: manualClock() })();
   assert.deepEqual(report, {
@@ -48,7 +48,7 @@ test('a check that throws is unhealthy and says why', async () => {
   });
 });
 
-test('a storm of probes costs one round of checks, and a later probe another', async () => {
+test('many probes at once cost one round of checks, a later probe another', async () => {
   const clock = manualClock();
   let rounds = 0;
   const check = async (): Promise<CheckResult> => {
@@ -65,7 +65,7 @@ test('a storm of probes costs one round of checks, and a later probe another', a
   assert.equal(rounds, 2);
 });
 
-test('a check that hangs is given up in time and not started again beside itself', async () => {
+test('a check that hangs times out and is not started again', async () => {
   const clock = manualClock();
   const keepAlive = setInterval(() => {}, 1000);
   let started = 0;
@@ -83,7 +83,7 @@ test('a check that hangs is given up in time and not started again beside itself
     timeoutMs: 20,
   });
   assert.deepEqual((await readiness()).checks, {
-    database: { status: 'unhealthy', message: 'no answer within 20 ms' },
+    database: { status: 'unhealthy', message: 'timed out after 20 ms' },
   });
   clock.advance(1000);
   assert.equal((await readiness()).status, 'unhealthy');
@@ -92,7 +92,7 @@ test('a check that hangs is given up in time and not started again beside itself
   clearInterval(keepAlive);
 });
 
-test('readiness is 503 only when unhealthy', async () => {
+test('readiness is 503 only if unhealthy', async () => {
   assert.equal(await statusFor(always('broker', false, 'unhealthy')), 200);
   assert.equal(await statusFor(always('database', true, 'unhealthy')), 503);
 });

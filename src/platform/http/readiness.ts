@@ -7,7 +7,7 @@ export type CheckResult = Readonly<{ status: Health; message?: string }>;
 
 export type HealthCheck = Readonly<{
   name: string;
-  /** Without it the process is of no use: only then may an unhealthy check take the replica out of service. */
+  /** The process cannot work without it. Only a critical check can make the replica unhealthy. */
   critical: boolean;
   check(signal: AbortSignal): Promise<CheckResult>;
 }>;
@@ -22,12 +22,12 @@ export type ReadinessOptions = Readonly<{
   checks: readonly HealthCheck[];
   clock: Clock;
   timeoutMs?: number;
-  /** For this long a report is given again, so that a storm of probes costs the database one round of checks. */
-  keepForMs?: number;
+  /** How long a report is cached, so that many probes cost the database one round of checks. */
+  cacheMs?: number;
 }>;
 
 export function createReadiness(options: ReadinessOptions): () => Promise<ReadinessReport> {
-  const { checks, clock, timeoutMs = 1000, keepForMs = 500 } = options;
+  const { checks, clock, timeoutMs = 1000, cacheMs = 500 } = options;
   const runners = checks.map((check) => ({ check, run: boundedCheck(check, timeoutMs) }));
   let latest: Promise<ReadinessReport> | undefined;
   let freshUntilMs = Number.NEGATIVE_INFINITY;
@@ -36,7 +36,7 @@ export function createReadiness(options: ReadinessOptions): () => Promise<Readin
     const results = await Promise.all(
       runners.map(async ({ check, run }) => ({ check, result: await run() })),
     );
-    freshUntilMs = clock.monotonicMs() + keepForMs;
+    freshUntilMs = clock.monotonicMs() + cacheMs;
     return {
       status: overallHealth(results),
       checks: Object.fromEntries(results.map(({ check, result }) => [check.name, result])),
@@ -46,7 +46,7 @@ export function createReadiness(options: ReadinessOptions): () => Promise<Readin
 
   return () => {
     if (latest === undefined || clock.monotonicMs() >= freshUntilMs) {
-      // Until this report is made everybody who asks waits for it; its age counts from its end.
+      // All callers wait for the running report; its age counts from its end.
       freshUntilMs = Number.POSITIVE_INFINITY;
       latest = makeReport();
     }
@@ -54,7 +54,7 @@ export function createReadiness(options: ReadinessOptions): () => Promise<Readin
   };
 }
 
-/** Answers in time whatever the check does; one that still hangs is not started a second time beside itself. */
+/** Times out a check that hangs. A check that still runs is not started again. */
 function boundedCheck(check: HealthCheck, timeoutMs: number): () => Promise<CheckResult> {
   let running: Promise<CheckResult> | undefined;
   return async () => {
@@ -62,7 +62,7 @@ function boundedCheck(check: HealthCheck, timeoutMs: number): () => Promise<Chec
     running ??= runCheck(check, signal).finally(() => {
       running = undefined;
     });
-    return Promise.race([running, noAnswer(signal, timeoutMs)]);
+    return Promise.race([running, timeoutOf(signal, timeoutMs)]);
   };
 }
 
@@ -74,11 +74,11 @@ async function runCheck(check: HealthCheck, signal: AbortSignal): Promise<CheckR
   }
 }
 
-function noAnswer(signal: AbortSignal, timeoutMs: number): Promise<CheckResult> {
+function timeoutOf(signal: AbortSignal, timeoutMs: number): Promise<CheckResult> {
   return new Promise((resolve) => {
     signal.addEventListener(
       'abort',
-      () => resolve({ status: 'unhealthy', message: `no answer within ${timeoutMs} ms` }),
+      () => resolve({ status: 'unhealthy', message: `timed out after ${timeoutMs} ms` }),
       { once: true },
     );
   });

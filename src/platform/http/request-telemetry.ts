@@ -13,12 +13,12 @@ const knownMethods: ReadonlySet<string> = new Set([
   'DELETE',
   'OPTIONS',
 ]);
-/** What no client ever reads: it left before there was an answer. */
-const CLIENT_GONE = 499;
+/** The client disconnected before the answer; the status of nginx. */
+const CLIENT_CLOSED = 499;
 const MAX_LOGGED_PATH_LENGTH = 200;
 
 export type RequestTelemetry = Readonly<{
-  /** Calls `next` in the request's span; when the answer is over, it is counted, timed and logged, once. */
+  /** Calls `next` in the request's span. When the response closes, counts, times and logs it once. */
   observe(request: FastifyRequest, reply: FastifyReply, next: () => void): void;
 }>;
 
@@ -30,7 +30,7 @@ type Served = Readonly<{
   isAborted: boolean;
 }>;
 
-/** One span, one count and one log line for each request. Labels hold patterns and never what a client made up. */
+/** One span, one count and one log line per request. Labels have the route pattern, never client input. */
 export function createRequestTelemetry(metrics: Metrics, tracer: Tracer): RequestTelemetry {
   return {
     observe(request, reply, next) {
@@ -41,12 +41,12 @@ export function createRequestTelemetry(metrics: Metrics, tracer: Tracer): Reques
       const attributes = { 'http.request.method': method, 'http.route': route };
       const span = tracer.startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
 
-      // `close` comes after an answer and after a client that went away, and only once.
+      // `close` is emitted once, after the answer or after the client disconnected.
       reply.raw.once('close', () => {
         const served = {
           method,
           route,
-          status: reply.raw.headersSent ? reply.raw.statusCode : CLIENT_GONE,
+          status: reply.raw.headersSent ? reply.raw.statusCode : CLIENT_CLOSED,
           seconds: (performance.now() - startedMs) / 1000,
           isAborted: !reply.raw.writableEnded,
         };
@@ -75,14 +75,14 @@ function finish(span: Span, { status }: Served): void {
   span.end();
 }
 
-/** Where no SDK carries the active span to the logger, the request's own logger has to know the trace. */
+/** Without an SDK the logger does not see the active span, so the trace id is bound to the request's logger. */
 function bindTraceId(request: FastifyRequest, reply: FastifyReply, span: Span): void {
   const spanContext = span.spanContext();
   if (trace.getActiveSpan() === span || !isSpanContextValid(spanContext)) return;
   request.log = reply.log = request.log.child({ trace_id: spanContext.traceId });
 }
 
-/** Probes and scrapes that went well are of interest to nobody who reads the log at its usual level. */
+/** Successful probes and scrapes are logged at level debug. */
 function log(request: FastifyRequest, { method, route, status, seconds, isAborted }: Served): void {
   const isRoutine = request.routeOptions.config?.slice === undefined && status < 400;
   const line = {
@@ -93,5 +93,5 @@ function log(request: FastifyRequest, { method, route, status, seconds, isAborte
     duration_ms: Math.round(seconds * 1e6) / 1e3,
     ...(isAborted ? { aborted: true } : {}),
   };
-  request.log[isRoutine ? 'debug' : 'info'](line, 'request served');
+  request.log[isRoutine ? 'debug' : 'info'](line, 'served request');
 }

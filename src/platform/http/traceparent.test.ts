@@ -6,19 +6,19 @@ const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';
 const of = (traceparent: string | string[] | undefined) => traceparentOf({ headers: { traceparent } });
 
-test('a legal traceparent is kept', () => {
+test('a valid traceparent is kept', () => {
   assert.equal(of(`00-${traceId}-${spanId}-01`), `00-${traceId}-${spanId}-01`);
   assert.equal(of(`00-${traceId}-${spanId}-00`), `00-${traceId}-${spanId}-00`);
 });
 
-test('one of a later version is kept as far as this version goes', () => {
+test('ignores fields of newer versions', () => {
   assert.equal(
     of(`cc-${traceId}-${spanId}-01-${'what the future brings'.repeat(100)}`),
     `00-${traceId}-${spanId}-01`,
   );
 });
 
-test('anything else is none', () => {
+test('anything else is null', () => {
   for (const header of [
     undefined,
     '',

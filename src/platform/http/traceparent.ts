@@ -1,10 +1,10 @@
 import { readTraceContext, type TraceHeaders } from '../telemetry/trace-context.ts';
 
-/** The caller's place in its trace, to be kept with what it asked for; null where it told none, or nonsense. */
+/** The caller's trace context, to be stored with the item; null if missing or invalid. */
 export function traceparentOf({ headers }: Readonly<{ headers: TraceHeaders }>): string | null {
   const context = readTraceContext(headers);
   if (context === undefined) return null;
   const flags = context.traceFlags.toString(16).padStart(2, '0');
-  // In the version that everybody reads, whatever a later one had behind it.
+  // Version 00 without the extra fields of later versions.
   return `00-${context.traceId}-${context.spanId}-${flags}`;
 }

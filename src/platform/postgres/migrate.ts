@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { AppError } from '../../kernel/errors.ts';
 import type { Database, Queryable } from './database.ts';
+import { requireUtf8 } from './require-utf8.ts';
 import { Sql, sql } from './sql.ts';
 
 /**
@@ -70,15 +71,16 @@ export async function migrateUp(
   onApplied: (migration: Migration) => void = () => {},
 ): Promise<readonly Migration[]> {
   const migrations = await readMigrations(sources);
+  await requireUtf8(db);
   await db.transaction(async (tx) => {
-    await lock(tx);
+    await lockMigrations(tx);
     await createHistory(tx);
     for (const source of sources) await noteBaseline(tx, source, migrations);
   }, patient);
   const applied: Migration[] = [];
   for (const migration of migrations) {
     const isNew = await db.transaction(async (tx) => {
-      await lock(tx);
+      await lockMigrations(tx);
       if (await isApplied(tx, migration)) return false;
       await tx.query(verbatim(migration.up));
       await insertHistory(tx, migration);
@@ -91,18 +93,34 @@ export async function migrateUp(
   return applied;
 }
 
+export type DownTarget = Readonly<{ slice: string; to: number }>;
+
+/** The applied migrations that a rollback to `to` would take back, newest first. */
+export async function plannedDown(
+  db: Queryable,
+  sources: readonly MigrationSource[],
+  { slice, to }: DownTarget,
+): Promise<readonly Migration[]> {
+  const history = (await hasHistory(db)) ? await selectHistory(db) : [];
+  const applied = new Set(history.filter((row) => row.slice === slice).map(({ number }) => number));
+  const migrations = await readMigrations(sources);
+  return migrations
+    .filter((one) => one.slice === slice && one.number > to && applied.has(one.number))
+    .toReversed();
+}
+
 /** Takes back migrations of one slice, newest first, down to (and not including) number `to`. */
 export async function migrateDown(
   db: Database,
   sources: readonly MigrationSource[],
-  target: Readonly<{ slice: string; to: number }>,
+  target: DownTarget,
 ): Promise<readonly Migration[]> {
   const migrations = await readMigrations(sources);
   const reverted: Migration[] = [];
   for (const migration of migrations.filter((one) => one.slice === target.slice).toReversed()) {
     if (migration.number <= target.to) break;
     const wasApplied = await db.transaction(async (tx) => {
-      await lock(tx);
+      await lockMigrations(tx);
       await createHistory(tx);
       if (!(await isApplied(tx, migration))) return false;
       await tx.query(verbatim(migration.down));
@@ -143,7 +161,8 @@ function verbatim(text: string): Sql {
   return new Sql([text], []);
 }
 
-async function lock(tx: Queryable): Promise<void> {
+/** One process at a time changes the schema. */
+export async function lockMigrations(tx: Queryable): Promise<void> {
   // A migration, and the wait for another process that runs one, take as long as they take.
   await tx.query(sql`SET LOCAL statement_timeout = 0`);
   await tx.query(sql`SELECT pg_advisory_xact_lock(${lockKey})`);

@@ -1,20 +1,20 @@
 import { joinSql, sql, type Sql } from './sql.ts';
 
-/** A column: its name, the type of its array, and what a row has there. */
+/** A column: its name, its array type, and its value in a row. */
 export type Column<Row> = readonly [name: Sql, arrayType: Sql, value: (row: Row) => unknown];
 
 /**
- * Values as a table for a FROM clause, one array parameter per column. The planner does not see how many rows there
- * are: it expects a few, and looks up what they are joined to by its key. What hides it is one subquery for all arrays:
- * one for each would take longer to plan than all the rest. It is not for a sorted `FOR UPDATE` of many rows: that
- * carries all arrays along with each of them.
+ * Rows as a table for a FROM clause, with one array parameter per column. The planner does not see how many rows there
+ * are: it expects a few, and looks up joined rows by their key. One subquery hides all arrays; one per array would take
+ * longer to plan than the rest of the statement. Do not use it for a sorted `FOR UPDATE` of many rows, which copies all
+ * arrays with each row.
  */
 export function rowsOf<Row>(alias: Sql, rows: readonly Row[], columns: readonly Column<Row>[]): Sql {
   const comma = sql`, `;
   const names = columns.map(([name]) => name);
   const arrays = columns.map(([name, type, value], i) => {
     const values = rows.map(value);
-    // What an array lacks at its end is NULL, so a column with nothing in it is sent as nothing; the first has all rows.
+    // unnest fills shorter arrays with NULL, so a column of NULLs is sent empty. The first column has all rows.
     const isNothing = i > 0 && values.every((one) => one === null);
     return sql`${isNothing ? '{}' : arrayText(values)}::${type} AS all_${name}`;
   });
@@ -25,7 +25,7 @@ export function rowsOf<Row>(alias: Sql, rows: readonly Row[], columns: readonly 
     )}) AS ${alias} (${joinSql(names, comma)})`;
 }
 
-/** As PostgreSQL reads an array; the driver's own way takes several times as long. */
+/** An array literal of PostgreSQL; the driver's conversion takes several times as long. */
 function arrayText(values: readonly unknown[]): string {
   let text = '{';
   for (let i = 0; i < values.length; i += 1) text += (i === 0 ? '' : ',') + elementText(values[i]);

@@ -1,7 +1,6 @@
 /**
- * A statement, or a part of one, with its parameters apart. Every `${}` becomes a bound parameter, except
- * another `sql` value, which is spliced in with its own parameters. There is no way to put a string into the
- * text, so there is nothing to escape.
+ * A statement, or a fragment of one, with its parameters. Every `${}` becomes a bound parameter, except another `sql`
+ * value, which is spliced in with its own parameters. A string cannot get into the text, so nothing has to be escaped.
  */
 export class Sql {
   readonly strings: readonly string[];
@@ -15,7 +14,7 @@ export class Sql {
     this.isPrepared = isPrepared;
   }
 
-  /** The text with `$1`, `$2`, … as the driver wants it. */
+  /** The text with `$1`, `$2`, …. */
   get text(): string {
     let text = texts.get(this.strings);
     if (text === undefined) texts.set(this.strings, (text = textOf(this.strings)));
@@ -23,7 +22,7 @@ export class Sql {
   }
 }
 
-/** A template without other templates in it has the same strings whenever it is run, and so the same text. */
+/** A template without nested templates has the same strings each time, and so the same text. */
 const texts = new WeakMap<readonly string[], string>();
 
 function textOf(strings: readonly string[]): string {
@@ -62,7 +61,7 @@ export function prepared(statement: Sql): Sql {
   return new Sql(statement.strings, statement.values, { isPrepared: true });
 }
 
-/** Parts put one after another, with `between` in the gaps; nothing for no parts. */
+/** Joins fragments with `between`. */
 export function joinSql(parts: readonly Sql[], between: Sql): Sql {
   const all = parts.flatMap((part, i) => (i === 0 ? [part] : [between, part]));
   return splice([], all);

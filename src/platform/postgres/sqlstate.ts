@@ -1,10 +1,10 @@
 import { codeOf } from '../../kernel/errors.ts';
 
 /**
- * What a failed statement means for the one who sent it. `data`: these values will never be stored (class 22
- * data, 23 constraint, 54 limits): find the culprit. `again`: nothing is wrong with the values (deadlock,
- * serialisation, timeout, lost or refused connection, server out of resources or shutting down): the same statement may be sent again,
- * minding that a lost answer to COMMIT may have been a commit. `other`: a fault of ours or of the schema.
+ * What a failed statement means for its caller. `data`: the database will never store these values (class 22 data, 23
+ * constraint, 54 limits). `again`: nothing is wrong with the values (deadlock, serialisation failure, timeout, lost or
+ * refused connection, server out of resources or shutting down); the statement may be sent again, but a lost answer to
+ * COMMIT may have been a commit. `other`: a bug, or a problem of the schema.
  */
 export type Trouble = 'data' | 'again' | 'other';
 
@@ -20,15 +20,14 @@ const networkCodes = new Set([
   'ENOENT',
 ]);
 
-/** Out of luck or of time, and none of the values' fault. */
 const againCodes: ReadonlySet<string> = new Set([
   '40001', // serialisation failure
   '40P01', // deadlock
-  '25006', // a standby that has not been promoted yet
-  '25P03', // idle in a transaction for too long: the process was paused
-  '25P04', // a transaction that took too long
-  '55P03', // a lock that could not be had in time
-  '57014', // a statement that took too long
+  '25006', // read-only: a standby that is not promoted yet
+  '25P03', // idle in transaction timeout: the process was paused
+  '25P04', // transaction timeout
+  '55P03', // lock timeout
+  '57014', // statement timeout
 ]);
 
 export function troubleOf(error: unknown): Trouble {
@@ -43,12 +42,17 @@ export function troubleOf(error: unknown): Trouble {
   return 'other';
 }
 
-/** The database is away, overloaded or slower than the statement timeout: not the caller's fault. */
+/** The database is unavailable, overloaded or slower than the statement timeout. */
 export function isOutage(error: unknown): boolean {
   return troubleOf(error) === 'again';
 }
 
-/** The driver has no codes for the ends of a connection that it notices itself, only texts. */
+/** The role of the server lacks a privilege. */
+export function isMissingRight(error: unknown): boolean {
+  return codeOf(error) === '42501';
+}
+
+/** The driver reports lost connections that it notices itself by message only. */
 export function isLostConnection(error: unknown): error is Error {
   return (
     error instanceof Error &&

@@ -75,3 +75,32 @@ test('a URL without a password stays as it is', () => {
   logger.info(message);
   assert.equal(lines()[0]?.['msg'], message);
 });
+
+test('what a terminal acts on, or what hides or reorders text, is written as JSON escapes', () => {
+  const { logger, text, lines } = recordingLogger();
+  const hostile = '\u001b[2J \u009b31m \u202epay\u2066 \u2028 \u200b end';
+  logger.info({ topic: hostile, [hostile]: 1, err: new Error(hostile) }, hostile);
+  assert.doesNotMatch(text().replace(/\n$/, ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  const [line] = lines();
+  assert.deepEqual([line?.['msg'], line?.['topic'], line?.[hostile]], [hostile, hostile, 1]);
+});
+
+test('a line with text of any script stays as it is', () => {
+  const { logger, text } = recordingLogger();
+  logger.info('注文が失敗しました – Größe 👩‍💻');
+  assert.match(text(), /"msg":"注文が失敗しました – Größe 👩‍💻"/);
+});
+
+for (const [what, piece] of [
+  ['beginnings of URLs without an end', '://a:'],
+  ['beginnings of URLs without a password', '://aaaa'],
+  ['ends of URLs without a host', '://a:b@ '],
+] as const)
+  test(`a megabyte of ${what} is logged within a moment`, () => {
+    const { logger, lines } = recordingLogger();
+    const hostile = piece.repeat(Math.ceil(1_000_000 / piece.length));
+    const began = performance.now();
+    logger.info(hostile);
+    assert.ok(performance.now() - began < 1000, `it took ${performance.now() - began} ms`);
+    assert.equal(lines()[0]?.['msg'], hostile);
+  });

@@ -1,5 +1,7 @@
 import { isSpanContextValid, trace } from '@opentelemetry/api';
 import { pino } from 'pino';
+import { escapeText } from '../../kernel/escape-text.ts';
+import { maskUrlPasswords } from './mask-url-passwords.ts';
 
 export type Logger = pino.Logger;
 
@@ -10,7 +12,7 @@ export type LoggerOptions = Readonly<{
   version: string;
   environment: string;
   level: LogLevel;
-  /** Where the lines go; standard output when absent. */
+  /** Default: standard output. */
   stream?: Readonly<{ write(line: string): void }>;
 }>;
 
@@ -29,8 +31,9 @@ const secretKeys = [
 ];
 
 /**
- * JSON lines with the facts of the process on each of them. Secrets are kept out twice: fields with a telling
- * name are censored, and a password inside a URL is masked wherever it stands in the line, error texts included.
+ * JSON lines with service, version and environment. Secrets are removed twice: fields with names such as `password` are
+ * censored, and passwords in URLs are masked anywhere in the line, also in error texts. Control characters are escaped,
+ * so that a log can be read in a terminal.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { service, version, environment, level } = options;
@@ -43,7 +46,7 @@ export function createLogger(options: LoggerOptions): Logger {
       serializers: { err: pino.stdSerializers.errWithCause },
       redact: { paths: secretKeys.flatMap(atAnyShallowDepth), censor: '[redacted]' },
       mixin: activeTrace,
-      hooks: { streamWrite: maskUrlPasswords },
+      hooks: { streamWrite: makeHarmless },
     },
     options.stream ?? pino.destination(1),
   );
@@ -54,13 +57,14 @@ function atAnyShallowDepth(key: string): readonly string[] {
   return [key, `*${joined}`, `*.*${joined}`];
 }
 
-/** The ids of the span that the code runs in, where an SDK carries it along. */
+/** The ids of the active span, if an SDK propagates it. */
 function activeTrace(): Readonly<{ trace_id?: string }> {
   const span = trace.getActiveSpan()?.spanContext();
   return span !== undefined && isSpanContextValid(span) ? { trace_id: span.traceId } : {};
 }
 
-/** `scheme://user:secret@host` becomes `scheme://user:***@host`; the quotes of the JSON line bound the search. */
-function maskUrlPasswords(line: string): string {
-  return line.includes('://') ? line.replace(/(:\/\/[^\s/"@:]*:)[^\s"]*?(@(?=[\w.[-]))/g, '$1***$2') : line;
+/** Escapes control characters, but not the line end. */
+function makeHarmless(line: string): string {
+  const json = line.endsWith('\n') ? line.slice(0, -1) : line;
+  return `${escapeText(maskUrlPasswords(json))}\n`;
 }

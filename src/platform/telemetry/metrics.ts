@@ -1,19 +1,22 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { createBoundedLabels } from './bounded-labels.ts';
 import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration } from 'prom-client';
 
 export type Metrics = Readonly<{
   httpRequests: Counter<'method' | 'route' | 'status'>;
   httpRequestDuration: Histogram<'method' | 'route' | 'status'>;
   dbQueryDuration: Histogram;
-  kafkaMessagesProduced: Counter<'topic'>;
-  kafkaMessagesConsumed: Counter<'topic'>;
+  /** Records of a topic that the broker acknowledged. */
+  kafkaProduced(topic: string, records?: number): void;
+  /** Records of a topic that were fetched. */
+  kafkaConsumed(topic: string, records?: number): void;
   staleWrites: Counter<'slice'>;
-  /** A slice's own figures, under its own prefix; a name can be taken once. */
+  /** For a slice's own metrics, with its prefix. Names must be unique. */
   counter<Label extends string = never>(config: Own<CounterConfiguration<Label>>): Counter<Label>;
   gauge<Label extends string = never>(config: Own<GaugeConfiguration<Label>>): Gauge<Label>;
   histogram<Label extends string = never>(config: Own<HistogramConfiguration<Label>>): Histogram<Label>;
   contentType: string;
-  /** Everything registered, in the Prometheus text format. */
+  /** All metrics in the Prometheus text format. */
   render(): Promise<string>;
 }>;
 
@@ -23,11 +26,27 @@ const httpLabels = ['method', 'route', 'status'] as const;
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const queryBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
-/** A registry of its own, so that two of them in one process (as in tests) do not share figures. */
+/** Has its own registry, so that two systems in one process (as in tests) share no metrics. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  const produced = new Counter({
+    name: 'kafka_messages_produced_total',
+    help: 'Records that the broker acknowledged.',
+    labelNames: ['topic'],
+    registers,
+  });
+  const consumed = new Counter({
+    name: 'kafka_messages_consumed_total',
+    help: 'Records fetched from the broker.',
+    labelNames: ['topic'],
+    registers,
+  });
+  const countByTopic = (counter: Counter<'topic'>) => {
+    const labels = createBoundedLabels();
+    return (topic: string, records = 1): void => counter.inc({ topic: labels.labelOf(topic) }, records);
+  };
   return {
     httpRequests: new Counter({
       name: 'http_requests_total',
@@ -48,18 +67,8 @@ export function createMetrics(): Metrics {
       buckets: queryBucketsSeconds,
       registers,
     }),
-    kafkaMessagesProduced: new Counter({
-      name: 'kafka_messages_produced_total',
-      help: 'Records that the broker acknowledged.',
-      labelNames: ['topic'],
-      registers,
-    }),
-    kafkaMessagesConsumed: new Counter({
-      name: 'kafka_messages_consumed_total',
-      help: 'Records fetched from the broker.',
-      labelNames: ['topic'],
-      registers,
-    }),
+    kafkaProduced: countByTopic(produced),
+    kafkaConsumed: countByTopic(consumed),
     staleWrites: new Counter({
       name: 'redrive_stale_writes_total',
       help: 'Outcomes dropped because the row had been claimed by somebody else meanwhile.',

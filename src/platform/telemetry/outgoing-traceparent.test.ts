@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { context, ROOT_CONTEXT, trace, type Context, type ContextManager } from '@opentelemetry/api';
 import { traceparentOf } from './outgoing-traceparent.ts';
 
@@ -12,15 +12,18 @@ const manager: ContextManager = {
   enable: () => manager,
   disable: () => manager,
 };
-before(() => void context.setGlobalContextManager(manager));
-after(() => context.disable());
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ofOrder = `00-${traceId}-b7ad6b7169203331-01`;
 
 function within(activeTraceId: string, run: () => unknown): unknown {
   const active = { traceId: activeTraceId, spanId: '00f067aa0ba902b7', traceFlags: 1 };
-  return context.with(trace.setSpanContext(ROOT_CONTEXT, active), run);
+  context.setGlobalContextManager(manager);
+  try {
+    return context.with(trace.setSpanContext(ROOT_CONTEXT, active), run);
+  } finally {
+    context.disable();
+  }
 }
 
 test('without tracing the order brings its own trace, and nothing where it has none', () => {

@@ -2,9 +2,9 @@ import { isSpanContextValid, trace, type SpanContext } from '@opentelemetry/api'
 import { readTraceContext } from './trace-context.ts';
 
 /**
- * The trace that an item's effect outside belongs to: the span that sends it, where that is part of the item's own
- * trace or the item has none; else what the item brought along, for a span around a batch belongs to none of its
- * items. What the item brought is written anew: only what is a legal traceparent travels.
+ * The traceparent to send with an item: the active span if it belongs to the item's trace or the item has none, else the
+ * item's own, because the span of a batch belongs to none of its items. The item's traceparent is parsed and rewritten,
+ * so only a valid one is sent.
  */
 export function traceparentOf(ofItem: string | null): string | undefined {
   const own = readTraceContext({ traceparent: ofItem ?? undefined });

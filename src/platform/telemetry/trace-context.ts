@@ -6,8 +6,8 @@ const MAX_TRACE_STATE_LENGTH = 512;
 export type TraceHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * The caller's place in a trace, as W3C Trace Context says it; undefined where the header is absent or broken.
- * Read here and not by a propagator, so that trace ids reach the logs without an SDK too.
+ * The caller's W3C Trace Context; undefined if the header is missing or invalid. Parsed here instead of by a propagator,
+ * so that logs have trace ids without an SDK too.
  */
 export function readTraceContext(headers: TraceHeaders): SpanContext | undefined {
   const { traceparent, tracestate } = headers;
@@ -27,7 +27,7 @@ export function readTraceContext(headers: TraceHeaders): SpanContext | undefined
   return isSpanContextValid(spanContext) ? spanContext : undefined;
 }
 
-/** The context that a span for this request starts in: below the caller's span, or at the root. */
+/** The parent context of the request's span: the caller's span, or the root. */
 export function contextOf(parent: SpanContext | undefined): Context {
   return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
 }

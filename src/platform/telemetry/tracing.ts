@@ -1,8 +1,10 @@
-import { SpanStatusCode } from '@opentelemetry/api';
+import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
-import { AppError, codeOf, messageOf } from '../../kernel/errors.ts';
+import type { SpanExporter } from '@opentelemetry/sdk-trace';
+import { sleep } from '../../kernel/clock.ts';
+import { describeThrown } from '../../kernel/thrown.ts';
 
-/** Runs `work` in a span of its own that is active meanwhile; what `work` throws is noted and thrown on. */
+/** Runs `work` in an active span; records and rethrows its error. */
 export async function withSpan<T>(
   tracer: Tracer,
   name: string,
@@ -13,8 +15,7 @@ export async function withSpan<T>(
     try {
       return await work(span);
     } catch (error) {
-      span.recordException(error instanceof Error ? error : messageOf(error));
-      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+      noteFailure(span, error);
       throw error;
     } finally {
       span.end();
@@ -22,55 +23,88 @@ export async function withSpan<T>(
   });
 }
 
+/** Only class and message: an exporter would read any property of the thrown value. */
+function noteFailure(span: Span, error: unknown): void {
+  const { message, className, stack } = describeThrown(error);
+  span.recordException({
+    message,
+    ...(className === null ? {} : { name: className }),
+    ...(stack === null ? {} : { stack }),
+  });
+  span.setStatus({ code: SpanStatusCode.ERROR, message });
+}
+
 export type TracingOptions = Readonly<{
-  /** The collector's base address, such as `http://127.0.0.1:4318`; without one nothing is loaded. */
+  /** The collector's base URL, such as `http://127.0.0.1:4318`; without it the SDK is not loaded. */
   otlpEndpoint: string | undefined;
   service: string;
   version: string;
   environment: string;
-  importModule?: (name: string) => Promise<unknown>;
+  /** Called when exports start to fail, and again only after one has succeeded. */
+  onExportError: (error: unknown) => void;
 }>;
 
 export type Tracing = Readonly<{ stop(): Promise<void> }>;
 
-type Sdk = Readonly<{ start(): void; shutdown(): Promise<void> }>;
-type SdkModule = Readonly<{ NodeSDK: new (options: Readonly<Record<string, unknown>>) => Sdk }>;
-type ExporterModule = Readonly<{ OTLPTraceExporter: new (options: Readonly<{ url: string }>) => unknown }>;
-
-const sdkPackage = '@opentelemetry/sdk-node';
-const exporterPackage = '@opentelemetry/exporter-trace-otlp-http';
+const exportTimeoutMs = 5000;
+const stopWithinMs = 1000;
 
 /**
- * Starts the export of spans where an endpoint is set. The SDK is not among the dependencies: most
- * installations never export, and it is larger than the rest of them together.
+ * Exports spans if an endpoint is configured. An unavailable collector only loses spans: at most 2048 are queued, and the
+ * stop waits at most one second.
  */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
   const { otlpEndpoint, service, version, environment } = options;
   if (otlpEndpoint === undefined) return { stop: async () => {} };
-  const load = options.importModule ?? ((name: string) => import(name));
-  const { NodeSDK } = (await loadOptional(load, sdkPackage)) as SdkModule;
-  const { OTLPTraceExporter } = (await loadOptional(load, exporterPackage)) as ExporterModule;
-  const attributes = { 'service.version': version, 'deployment.environment.name': environment };
-  const sdk = new NodeSDK({
-    serviceName: service,
-    traceExporter: new OTLPTraceExporter({ url: `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces` }),
-    resourceDetectors: [{ detect: () => ({ attributes }) }],
-    instrumentations: [],
+  const [{ BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }, hooks] =
+    await Promise.all([
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/context-async-hooks'),
+    ]);
+  const exporter = new OTLPTraceExporter({
+    url: `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
+    timeoutMillis: exportTimeoutMs,
   });
-  sdk.start();
-  return { stop: () => sdk.shutdown() };
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': service,
+      'service.version': version,
+      'deployment.environment.name': environment,
+    }),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: reportingFailures(exporter, options.onExportError),
+        exportTimeoutMillis: exportTimeoutMs + 1000,
+      }),
+    ],
+  });
+  context.setGlobalContextManager(new hooks.AsyncLocalStorageContextManager().enable());
+  trace.setGlobalTracerProvider(provider);
+  return {
+    async stop() {
+      const flushed = new AbortController();
+      const flushing = provider.shutdown().catch(() => {});
+      await Promise.race([flushing, sleep(stopWithinMs, flushed.signal)]);
+      flushed.abort();
+      trace.disable();
+      context.disable();
+    },
+  };
 }
 
-async function loadOptional(load: (name: string) => Promise<unknown>, name: string): Promise<unknown> {
-  try {
-    return await load(name);
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new AppError(
-      'SYS_TELEMETRY_SDK_MISSING',
-      'internal',
-      `an OTLP endpoint is set but ${name} is not installed: run "npm install ${sdkPackage} ${exporterPackage}", or unset the endpoint`,
-      { cause: error },
-    );
-  }
+/** The SDK drops unsent spans silently. */
+function reportingFailures(exporter: SpanExporter, onExportError: (error: unknown) => void): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, onResult) {
+      exporter.export(spans, (result) => {
+        if (result.error !== undefined && !isFailing) onExportError(result.error);
+        isFailing = result.error !== undefined;
+        onResult(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
 }

@@ -1,30 +1,30 @@
-import { locate, type Place } from './locate.ts';
+import { locate, type Position } from './locate.ts';
 import type { Compensation, Folded, Known, SagaState, Status } from './saga-state.ts';
 import { firstNotPassed, isByHand, isPivotOpened } from './step-log.ts';
-import type { Workflow } from './workflow.ts';
+import type { Workflow } from './workflow/workflow.ts';
 
 type Log = SagaState['log'];
 
-/** Everything about a saga that its log says, given what the last settle knew of an abort and of the deadline. */
+/** Derives the state from the log, given the abort and deadline that the last settle knew of. */
 export function fold(workflow: Workflow, known: Known, log: Log): Folded {
   return foldAt(locate(workflow, known, log), workflow, known, log);
 }
 
-/** The same where its place is known already. */
-export function foldAt(place: Place, workflow: Workflow, known: Known, log: Log): Folded {
-  const { what } = place;
+/** The same if the position is already known. */
+export function foldAt(position: Position, workflow: Workflow, known: Known, log: Log): Folded {
+  const { what } = position;
   return {
-    status: statusOf(place, known, log),
+    status: statusOf(position, known, log),
     currentStep: firstNotPassed(workflow, log),
     outputs: outputsOf(workflow, log),
-    compensation: compensationOf(place, log),
-    errorMessage: place.cause,
+    compensation: compensationOf(position, log),
+    errorMessage: position.cause,
     stuck: what.at === 'stuck' ? { step: what.step, op: what.op, reason: what.reason } : null,
     pivotOpened: isPivotOpened(workflow, log),
   };
 }
 
-function statusOf({ cause, what }: Place, { abort }: Known, log: Log): Status {
+function statusOf({ cause, what }: Position, { abort }: Known, log: Log): Status {
   if (cause !== null) {
     if (what.at !== 'end') return 'COMPENSATING';
     return abort?.kind === 'cancel' ? 'CANCELLED' : 'FAILED';
@@ -33,7 +33,7 @@ function statusOf({ cause, what }: Place, { abort }: Known, log: Log): Status {
   return log.length === 0 ? 'STARTED' : 'RUNNING';
 }
 
-function compensationOf({ cause, what }: Place, log: Log): Compensation {
+function compensationOf({ cause, what }: Position, log: Log): Compensation {
   if (cause === null) return 'none';
   if (what.at === 'stuck') return 'stuck';
   if (what.at !== 'end') return 'running';

@@ -57,7 +57,7 @@ test('every gRPC code has its class', () => {
 
 test('UNAVAILABLE is working only where its trailer says so, and no other code is', () => {
   const trailers = { 'saga-result': 'working', 'retry-after': '3' };
-  assert.deepEqual(grpc(14, { trailers }), { class: 'working', retryAfterMs: 3000 });
+  assert.deepEqual(grpc(14, { trailers }), { class: 'working', output: null, retryAfterMs: 3000 });
   assert.equal(grpc(14, { trailers: { 'saga-result': ['working'] } }).class, 'working');
   assert.equal(grpc(14, { trailers: { 'saga-result': 'already-compensated' } }).class, 'unknown');
   assert.equal(grpc(13, { trailers }).class, 'unknown');
@@ -91,7 +91,8 @@ test('a 2xx that is no JSON, too large or too deep proves nothing', () => {
   assert.match(detailOf(http(200, { body: Buffer.from([0x22, 0xff, 0x22]) })), /not JSON/);
   assert.match(detailOf(http(200, { body: '{}', isBodyCut: true })), /too large/);
   assert.match(detailOf(http(200, { body: large })), /^HTTP 200, too large/);
-  assert.match(detailOf(http(200, { body: deep })), /not JSON/);
+  assert.match(detailOf(http(200, { body: deep })), /nested too deeply/);
+  assert.match(detailOf(http(200, { body: `[${'1e308,'.repeat(1000)}1]` })), /too large/);
   assert.match(detailOf(http(200, { body: nested })), /nested too deeply/);
   assert.match(detailOf(grpc(0, { message: large })), /too large/);
 });

@@ -5,33 +5,41 @@ import type { LogStatus } from './saga-state.ts';
 import { MAX_OUTPUT_BYTES, readOutput, type Output } from './step-output.ts';
 
 /**
- * What an answer means. `refused` and `defect` are certain: nothing has happened, and asking again is of no use.
- * `working`: it has begun, ask later. Of `unknown` nobody can tell what has happened, unless it was certainly not sent.
+ * The class of an answer. `refused` and `defect` are certain: it had no effect, and retrying is useless. `working`: it
+ * has begun; poll later. `unknown`: it may have had its effect, unless it was certainly not sent.
  */
 export type Answer =
-  | Readonly<{ class: 'done'; output: unknown }>
-  | Readonly<{ class: 'working'; retryAfterMs?: number | undefined }>
+  /** `note`: why it counts as done if its service did not say so. */
+  | Readonly<{ class: 'done'; output: unknown; note?: string }>
+  /** `output`: the body; undefined if it cannot be read. */
+  | Readonly<{ class: 'working'; output?: unknown; retryAfterMs?: number | undefined }>
   | Failure;
 
 export type Failure = Readonly<{
   class: 'refused' | 'defect' | 'unknown';
   detail: string;
-  /** Nobody answered: the time was over, or the connection or the worker was lost. */
+  /** No answer: a timeout, a lost connection or a lost worker. */
   isTimeout: boolean;
-  /** Certainly no byte of the request has left. */
+  /** No byte of the request was sent. */
   isUnsent: boolean;
   retryAfterMs?: number | undefined;
+  /** Of `unknown`: retrying is useless, even if the service is idempotent. */
+  isFinal?: boolean;
+  /** The service seems down. */
+  isDown?: boolean;
+  /** The subject of the call does not exist. */
+  isNotFound?: boolean;
 }>;
 
-/** What came back over gRPC. */
+/** A gRPC response. */
 export type GrpcAnswer = Readonly<{
   code: number;
   details: string;
-  /** By their names in lower case. */
+  /** By name in lower case. */
   trailers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The message as JSON; undefined unless the code is OK. */
   message: unknown;
-  /** The channel never had a connection, so the request cannot have left. */
+  /** The channel never had a connection, so the request was not sent. */
   isUnsent?: boolean;
 }>;
 
@@ -40,9 +48,13 @@ const MAX_DETAIL_BYTES = 800;
 export function judgeHttpAnswer(answer: HttpAnswer, now: Date): Answer {
   const { status } = answer;
   const retryAfterMs = askedWaitMs(answer, now);
-  if (status === 202) return { class: 'working', retryAfterMs };
+  if (status === 202) return judgeWorking(answer, retryAfterMs);
   if (status >= 200 && status <= 299) return judgeHttpSuccess(answer);
-  return answered(classOfHttp(status), describeAnswer(answer), retryAfterMs);
+  return {
+    ...answered(classOfHttp(status), describeAnswer(answer), retryAfterMs),
+    ...(status >= 500 ? { isDown: true } : {}),
+    ...(status === 404 || status === 410 ? { isNotFound: true } : {}),
+  };
 }
 
 function classOfHttp(status: number): Failure['class'] {
@@ -51,16 +63,26 @@ function classOfHttp(status: number): Failure['class'] {
   return status >= 300 && status <= 499 ? 'defect' : 'unknown';
 }
 
-/** A login page or half an answer proves nothing. */
+function judgeWorking(answer: HttpAnswer, retryAfterMs: number | undefined): Answer {
+  const read = readBody(answer);
+  return { class: 'working', ...(read.ok ? { output: read.value } : {}), retryAfterMs };
+}
+
+function readBody({ body, isBodyCut }: HttpAnswer): Output {
+  const isTooLarge = isBodyCut || body.length > MAX_OUTPUT_BYTES;
+  return isTooLarge ? { ok: false, flaw: 'too large' } : readOutput(body);
+}
+
+/** A login page or a truncated response is no proof of success. */
 function judgeHttpSuccess(answer: HttpAnswer): Answer {
-  const isTooLarge = answer.isBodyCut || answer.body.length > MAX_OUTPUT_BYTES;
-  const read: Output = isTooLarge ? { ok: false, flaw: 'too large' } : readOutput(answer.body);
+  const read = readBody(answer);
   if (read.ok) return { class: 'done', output: read.value };
   return answered('unknown', describeAnswer(answer, read.flaw));
 }
 
 const GRPC = {
   OK: 0,
+  UNKNOWN: 2,
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
@@ -70,6 +92,7 @@ const GRPC = {
   ABORTED: 10,
   OUT_OF_RANGE: 11,
   UNIMPLEMENTED: 12,
+  INTERNAL: 13,
   UNAVAILABLE: 14,
   UNAUTHENTICATED: 16,
 } as const;
@@ -82,12 +105,26 @@ export function judgeGrpcAnswer(answer: GrpcAnswer, now: Date): Answer {
   );
   if (code === GRPC.OK) return judgeGrpcSuccess(answer);
   const isWorking = [trailers['saga-result']].flat().includes('working');
-  if (code === GRPC.UNAVAILABLE && isWorking) return { class: 'working', retryAfterMs };
+  if (code === GRPC.UNAVAILABLE && isWorking) return { class: 'working', output: null, retryAfterMs };
   const detail = describeGrpc(answer);
   const failure = answered(classOfGrpc(code), detail, retryAfterMs);
   const isUnsent = failure.class === 'unknown' && answer.isUnsent === true;
-  return { ...failure, isUnsent, isTimeout: isUnsent || code === GRPC.DEADLINE_EXCEEDED };
+  return {
+    ...failure,
+    isUnsent,
+    isTimeout: isUnsent || code === GRPC.DEADLINE_EXCEEDED,
+    ...(grpcServerErrors.has(code) ? { isDown: true } : {}),
+    ...(code === GRPC.NOT_FOUND ? { isNotFound: true } : {}),
+  };
 }
+
+/** The counterparts of 5xx and a timeout over HTTP. */
+const grpcServerErrors: ReadonlySet<number> = new Set([
+  GRPC.UNKNOWN,
+  GRPC.DEADLINE_EXCEEDED,
+  GRPC.INTERNAL,
+  GRPC.UNAVAILABLE,
+]);
 
 function classOfGrpc(code: number): Failure['class'] {
   switch (code) {
@@ -122,23 +159,23 @@ function answered(kind: Failure['class'], detail: string, retryAfterMs?: number)
   return { class: kind, detail, isTimeout: false, isUnsent: false, retryAfterMs };
 }
 
-/** There was nobody to take the request. */
+/** No connection was established. */
 const UNSENT_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 
-/** There is no answer at all: a timeout, a lost connection, or no connection in the first place. */
+/** No answer: a timeout, a lost connection, or no connection in the first place. */
 export function judgeCallError(error: unknown): Failure {
   const detail = cleanText(messageOf(error), MAX_DETAIL_BYTES);
-  return { class: 'unknown', detail, isTimeout: true, isUnsent: isUnsentError(error) };
+  return { class: 'unknown', detail, isTimeout: true, isUnsent: isUnsentError(error), isDown: true };
 }
 
-/** Some clients wrap what the socket said. */
+/** Some clients wrap the socket's error. */
 function isUnsentError(error: unknown, depth = 0): boolean {
   if (UNSENT_CODES.has(codeOf(error) ?? '')) return true;
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   return cause !== undefined && depth < 5 && isUnsentError(cause, depth + 1);
 }
 
-/** The request could not be made from what it maps: a defect of the workflow, and nothing is sent. */
+/** The request could not be built from its mapping: a defect of the workflow. Nothing is sent. */
 export function judgeMappingError(detail: string): Failure {
   return {
     class: 'defect',
@@ -148,7 +185,7 @@ export function judgeMappingError(detail: string): Failure {
   };
 }
 
-/** What the log says of an ended attempt. */
+/** The log status of an ended attempt. */
 export function logStatusOf(answer: Exclude<Answer, { class: 'working' }>): LogStatus {
   if (answer.class === 'done') return 'SUCCESS';
   return answer.isTimeout ? 'TIMEOUT' : 'FAILED';

@@ -1,3 +1,4 @@
+import { exhaustedReason } from './budget.ts';
 import type { Attempt, Known, Op, SagaState } from './saga-state.ts';
 import {
   attemptsOf,
@@ -8,34 +9,30 @@ import {
   isPivotPassed,
   isUndone,
   openAttempt,
-  spentAttempts,
   wasRetried,
 } from './step-log.ts';
-import type { Workflow } from './workflow.ts';
+import type { Workflow } from './workflow/workflow.ts';
 
-/** An undo has its own budget, apart from the action's; and so has whatever can no longer be undone. */
-export const UNDO_ATTEMPTS = 10;
-
-/** Where a saga stands. */
-export type Place = Readonly<{
-  /** Why everything is to be undone; null while it goes forward. */
+/** What a saga is doing, or has to do next. */
+export type Position = Readonly<{
+  /** Why the saga is being undone; null while it goes forward. */
   cause: string | null;
   what:
     | Readonly<{ at: 'in_flight'; attempt: Attempt }>
-    /** A call is next; after `last`, where there was one. */
+    /** A call is next; `last` is the previous attempt at it. */
     | Readonly<{ at: 'call'; step: number; op: Op; last: Attempt | null }>
     | Readonly<{ at: 'stuck'; step: number; op: Op; reason: string }>
-    /** The undo of this step is nothing but a row that says so. */
+    /** The step has nothing to undo: a SKIPPED row records that. */
     | Readonly<{ at: 'skip'; step: number }>
     | Readonly<{ at: 'end' }>;
 }>;
 
 type Log = SagaState['log'];
-type What = Place['what'];
+type What = Position['what'];
 type Turn = Readonly<{ at: 'turn'; cause: string }>;
 
-/** Where the log, an abort and the deadline put a saga. Nothing else counts, neither the time nor the configuration. */
-export function locate(workflow: Workflow, known: Known, log: Log): Place {
+/** Depends on the log, an abort and the deadline only, neither on the time nor on the configuration. */
+export function locate(workflow: Workflow, known: Known, log: Log): Position {
   const open = openAttempt(log);
   if (open?.op === 'EXECUTE') return { cause: null, what: { at: 'in_flight', attempt: open } };
   const forward = lookForward(workflow, log);
@@ -47,19 +44,7 @@ export function locate(workflow: Workflow, known: Known, log: Log): Place {
   return { cause, what: forward as What };
 }
 
-/** How many calls one step may take, until a person grants more. */
-export function budgetOf(workflow: Workflow, log: Log, step: number, op: Op): number {
-  const isLimited = op === 'EXECUTE' && !isForwardOnly(workflow, log, step);
-  return isLimited ? (workflow.steps[step]?.retry.maxAttempts ?? 1) : UNDO_ATTEMPTS;
-}
-
-/** Beyond the point of no return, and at it as soon as nobody knows whether it has been crossed. */
-export function isForwardOnly(workflow: Workflow, log: Log, step: number): boolean {
-  const isAtPivot = workflow.steps[step]?.isPivot === true;
-  return isPivotPassed(workflow, log) || (isAtPivot && isInDoubt(log, step));
-}
-
-/** An abort is heard until the pivot is opened; who asked comes before the deadline, which asks nobody. */
+/** An abort counts until the pivot is opened. A request takes precedence over the deadline. */
 function abortCause(workflow: Workflow, { abort, isDeadlineOver }: Known, log: Log): string | null {
   if (isPivotOpened(workflow, log)) return null;
   if (abort !== null) {
@@ -75,26 +60,27 @@ function lookForward(workflow: Workflow, log: Log): What | Turn {
   const op = 'EXECUTE';
   const rows = attemptsOf(log, step, op);
   const last = rows.at(-1) ?? null;
-  const flaw = last && flawOf(last, spentAttempts(log, step, op), budgetOf(workflow, log, step, op));
+  const flaw = last && flawOf(last, () => exhaustedReason(workflow, log, step, op));
   if (flaw === null) return { at: 'call', step, op, last };
   const hasWayBack = !isInDoubt(log, step) || workflow.steps[step]?.undo.kind !== 'absent';
   if (last?.answer === 'unserved' || !hasWayBack || isPivotPassed(workflow, log))
     return { at: 'stuck', step, op, reason: flaw };
-  // What a person says is an end, but not the cause: that is why a person was asked.
+  // If an operator resolved the step as not done, the cause is the failure before that.
   const failed = rows.findLast(({ answer }) => answer !== 'not_done' && answer !== 'unserved');
   return { at: 'turn', cause: `${nameOf(workflow, step)}: ${failed?.error ?? flaw}` };
 }
 
-/** Why no further call of this step follows by itself; null where one does. */
-function flawOf(last: Attempt, spent: number, budget: number): string | null {
+/** Why the step is not called again automatically; null if it is. */
+function flawOf(last: Attempt, overspentBudget: () => string | null): string | null {
   if (wasRetried(last)) return null;
   const said = last.error ?? last.by?.reason ?? 'no reason was given';
   if (last.answer !== 'unknown') return said;
-  if (last.isLast) return `the service is not idempotent, and nobody knows the end of this call: ${said}`;
-  return spent >= budget ? `${spent} of ${budget} attempts failed: ${said}` : null;
+  if (last.isLast) return `it may have happened, and it is not called again: ${said}`;
+  const over = overspentBudget();
+  return over === null ? null : `${over}: ${said}`;
 }
 
-/** In reverse order of start, one at a time. */
+/** In reverse order of the steps, one at a time. */
 function lookBack(workflow: Workflow, log: Log): What {
   const step = workflow.steps.findLastIndex((_, index) => hasToBeUndone(log, index) && !isUndone(log, index));
   if (step < 0) return { at: 'end' };
@@ -103,7 +89,7 @@ function lookBack(workflow: Workflow, log: Log): What {
   const op = 'COMPENSATE';
   if (kind === 'absent') return { at: 'stuck', step, op, reason: 'it may have happened, and it has no undo' };
   const last = attemptsOf(log, step, op).at(-1) ?? null;
-  const flaw = last && flawOf(last, spentAttempts(log, step, op), UNDO_ATTEMPTS);
+  const flaw = last && flawOf(last, () => exhaustedReason(workflow, log, step, op));
   return flaw === null ? { at: 'call', step, op, last } : { at: 'stuck', step, op, reason: flaw };
 }
 

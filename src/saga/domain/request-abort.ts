@@ -1,14 +1,14 @@
 import { isTerminal, type Abort, type SagaState } from './saga-state.ts';
 
-/** `unchanged`: it is being undone already, or an earlier wish stands. `refused`: it has ended, or cannot turn back. */
+/** `unchanged`: it is already being undone, or to be. `refused`: it has ended, or has passed its pivot. */
 export type AbortOutcome =
   | Readonly<{ outcome: 'stored'; state: SagaState }>
   | Readonly<{ outcome: 'unchanged' }>
   | Readonly<{ outcome: 'refused'; message: string }>;
 
 /**
- * A wish to cancel or to compensate. It is only stored: the next settle heeds it, whoever makes it, so status, lease
- * and epoch stay as they are. A saga that waits for a person is woken by it.
+ * A request to cancel or to compensate. It is only stored: the next settle, by any process, acts on it, so status, lease
+ * and epoch do not change. It wakes a saga that needs attention.
  */
 export function requestAbort(state: SagaState, abort: Abort): AbortOutcome {
   if (isTerminal(state.status))
@@ -17,5 +17,5 @@ export function requestAbort(state: SagaState, abort: Abort): AbortOutcome {
   if (state.pivotOpened)
     return { outcome: 'refused', message: 'the saga is beyond its pivot and can only go forward' };
   if (state.abort !== null) return { outcome: 'unchanged' };
-  return { outcome: 'stored', state: { ...state, abort, wakeAt: abort.at, stuck: null } };
+  return { outcome: 'stored', state: { ...state, abort, wakeAt: abort.at, stuck: null, waiting: null } };
 }

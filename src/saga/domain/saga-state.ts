@@ -1,7 +1,7 @@
 /**
- * A saga as the engine knows it. What it has done is its log, one row per attempt, opened before the call and closed
- * in place; everything else about it but its wishes and its clock follows from that log (see fold.ts). All times are
- * milliseconds since 1970 on the database's clock.
+ * The state of a saga. Its log has one row per attempt, inserted open before the call and closed in place. Everything
+ * else except abort requests and timers follows from that log (see fold.ts). Times are Unix milliseconds on the
+ * database's clock.
  *
  *   STARTED      --first attempt opened-->              RUNNING
  *                --aborted, nothing was opened-->       CANCELLED | FAILED
@@ -9,7 +9,7 @@
  *                --a step failed for good, or aborted--> COMPENSATING
  *   COMPENSATING --everything started is undone-->      FAILED, or CANCELLED if that was asked for
  *
- * A saga that waits for a person keeps RUNNING or COMPENSATING, and says where it is stuck.
+ * A saga that needs attention stays RUNNING or COMPENSATING; `stuck` says where and why.
  */
 export const statuses = ['STARTED', 'RUNNING', 'COMPLETED', 'COMPENSATING', 'FAILED', 'CANCELLED'] as const;
 export type Status = (typeof statuses)[number];
@@ -24,62 +24,71 @@ export type Op = 'EXECUTE' | 'COMPENSATE';
 export type LogStatus = 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'SKIPPED';
 
 /**
- * How an attempt ended. `unserved`: its service is not configured, or the saga has come to nothing too often, so there
- * was no call. `not_done`: a person has looked, and it has not happened.
+ * How an attempt ended. `unserved`: no call, because the service is not configured or too many rounds failed in a row.
+ * `unavailable`: no call, because the service was down for longer than the step waits. `not_done`: an operator checked
+ * that it did not happen.
  */
-export type AnswerClass = 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'not_done';
+export type AnswerClass = 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'unavailable' | 'not_done';
 
-export type Person = Readonly<{ actor: string; reason: string }>;
+/** Who acted, and why. */
+export type Operator = Readonly<{ actor: string; reason: string }>;
 
 /** One row of the log. */
 export type Attempt = Readonly<{
   step: number;
   op: Op;
-  /** From 1, for each step and op; it goes on after a person's retry. */
+  /** From 1 for each step and op; a retry by an operator continues the count. */
   attempt: number;
   startedAt: number;
-  /** Null exactly while the attempt is open. */
+  /** Null while the attempt is open. */
   status: LogStatus | null;
-  /** Null while it is open, and for what was skipped. */
+  /** Null while it is open, and if it was skipped. */
   answer: AnswerClass | null;
-  /** Certainly no byte of the request has left. */
+  /** No byte of the request was sent. */
   isUnsent: boolean;
-  /** It may have had its effect, and the service does not bear a second call: only a person may call it again. */
+  /** It may have taken effect and must not be repeated automatically: only an operator may retry it. */
   isLast: boolean;
-  /** What a done attempt was answered. */
+  /** The service seems down: no connection, a timeout, a server error. */
+  isDown: boolean;
+  /** Charged to the budget, for the attempt and the wait after it; 0 while it is open, and for a probe. */
+  spentMs: number;
+  /** The response of a done attempt; while the attempt is open, the body of the 202 that its poll refers to. */
   output: unknown;
   error: string | null;
-  /** Who wrote this row by hand, or, where a call had failed, who let it be tried again. */
-  by: Person | null;
+  /** Who wrote this row by hand or, if a call had failed, who had it retried. */
+  by: Operator | null;
 }>;
 
-/** The first one wins, and only before the pivot is opened. */
-export type Abort = Readonly<{ kind: 'cancel' | 'compensate'; by: Person; at: number }>;
+/** The first request wins. There is none after the pivot was opened. */
+export type Abort = Readonly<{ kind: 'cancel' | 'compensate'; by: Operator; at: number }>;
 
-/** What decides, beside the log, where a saga stands: as the last settle knew it. */
+/** The inputs to a transition that others can change while the saga is leased. */
 export type Known = Readonly<{ abort: Abort | null; isDeadlineOver: boolean }>;
 
 export type Compensation = 'none' | 'running' | 'done' | 'stuck' | 'resolved';
 
 export type Stuck = Readonly<{ step: number; op: Op; reason: string }>;
 
-/** What follows from the log. */
+/** The part of the state that follows from the log. */
 export type Folded = Readonly<{
   status: Status;
-  /** The first step that is not done; compensation does not move it. */
+  /** The first step that is not done; compensation does not change it. */
   currentStep: number;
-  /** Of the done steps, by name. */
+  /** The responses of the done steps, by step name. */
   outputs: Readonly<Record<string, unknown>>;
   compensation: Compensation;
-  /** Why it turned round: the first cause, to the end. */
+  /** Why it is being undone: the first cause, kept until the end. */
   errorMessage: string | null;
-  /** Where it waits for a person. */
+  /** Where it needs attention. */
   stuck: Stuck | null;
   pivotOpened: boolean;
 }>;
 
-/** The open attempt was answered `working`: how often so far, and how many polls since then have failed in a row. */
+/** The open attempt was answered `working`: how often, and how many polls have failed in a row since. */
 export type Polling = Readonly<{ polls: number; failedPolls: number }>;
+
+/** The next call is to a service whose circuit is open. */
+export type Waiting = Readonly<{ service: string; since: number }>;
 
 export type SagaState = Folded &
   Known &
@@ -87,29 +96,12 @@ export type SagaState = Folded &
     log: readonly Attempt[];
     deadlineAt: number | null;
     polling: Polling | null;
-    /** When it is to be claimed next; null while a call is in flight, at the end, and while it waits for a person. */
+    waiting: Waiting | null;
+    /** When it is due; null while a call is in flight, at the end, and while it needs attention. */
     wakeAt: number | null;
   }>;
 
-export function newSaga(now: number, deadlineAt: number | null): SagaState {
-  return {
-    status: 'STARTED',
-    currentStep: 0,
-    outputs: {},
-    compensation: 'none',
-    errorMessage: null,
-    stuck: null,
-    pivotOpened: false,
-    abort: null,
-    isDeadlineOver: false,
-    log: [],
-    deadlineAt,
-    polling: null,
-    wakeAt: now,
-  };
-}
-
-/** The same saga after a settle has found that more is known by now; what was decided is decided again with it. */
+/** The saga with what a settle found in the database; the transition is then computed again. */
 export function withKnown(state: SagaState, { abort, isDeadlineOver }: Known): SagaState {
   return { ...state, abort, isDeadlineOver: state.isDeadlineOver || isDeadlineOver };
 }

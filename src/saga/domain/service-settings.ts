@@ -1,14 +1,14 @@
-/** A participant as the configuration describes it. */
+/** A participant, as configured. */
 export type ServiceSettings = HttpServiceSettings | GrpcServiceSettings;
 
 type AnyService = Readonly<{
   name: string;
   maxInFlight: number;
-  /** Whether a call may be made again after one whose end is not known. */
+  /** Whether a call may be repeated if its effect is unknown. */
   isIdempotent: boolean;
-  /** Functions, because a value may come from a file that changes, and because none may show up in a log. */
+  /** Functions, because a value may come from a file that changes, and so that no secret gets logged. */
   headers: Readonly<Record<string, () => string>>;
-  /** Undefined: no TLS for gRPC; for HTTP the address says it. */
+  /** Undefined: no TLS for gRPC; for HTTP the URL decides. */
   tls: Readonly<{ ca: string | undefined; cert: string | undefined; key: string | undefined }> | undefined;
 }>;
 
@@ -19,6 +19,6 @@ export type GrpcServiceSettings = AnyService &
     type: 'grpc';
     host: string;
     port: number;
-    /** A .proto file or a folder of them; null where the server describes itself. */
+    /** A .proto file or a folder of them; null to use server reflection. */
     proto: string | null;
   }>;

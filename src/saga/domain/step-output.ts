@@ -1,20 +1,24 @@
+import { jsonExtent } from '../../kernel/json-extent.ts';
 import { MAX_DEPTH } from '../../kernel/unsafe-input.ts';
 
-/** As much of an answer as is kept. */
+/** The largest response that is stored. */
 export const MAX_OUTPUT_BYTES = 262_144;
 
 export type Output = Readonly<{ ok: true; value: unknown }> | Readonly<{ ok: false; flaw: string }>;
 
 /**
- * What a participant answered, as it can be stored and mapped: NUL and lone surrogates become U+FFFD. An empty answer
- * is null. A whole number that would become another one is a flaw: it is most likely the name of something, and the
- * undo would name something else.
+ * Parses a participant's response so that it can be stored and mapped: NUL and lone surrogates become U+FFFD, an empty
+ * body is null. An integer that loses precision is a flaw: it is most likely an id, and the undo would use another one.
  */
 export function readOutput(body: Buffer): Output {
   if (body.length <= 64 && body.toString('latin1').trim() === '') return { ok: true, value: null };
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    const { depth, bytes } = jsonExtent(text, MAX_DEPTH);
+    if (depth > MAX_DEPTH) return { ok: false, flaw: 'nested too deeply' };
+    // As PostgreSQL writes it back, with every number in full.
+    if (bytes > MAX_OUTPUT_BYTES) return { ok: false, flaw: 'too large' };
     JSON.parse(text);
   } catch {
     return { ok: false, flaw: 'not JSON' };

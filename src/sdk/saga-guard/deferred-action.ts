@@ -17,12 +17,12 @@ import {
 import { runHandler } from './run-handler.ts';
 
 /**
- * An action that somebody else ends: another process, a job, a person. Its beginning is one transaction, in which a
- * job can be enqueued or a task be written down, with the row that says `working`. Nobody holds it from then on, so its
- * lease never ends, and an undo makes it void at once: whoever wants to complete it later is told so.
+ * An action that is completed later: by another process, a job or a person. One transaction begins it: it inserts the
+ * row as `working`, and may enqueue a job or store a task. After that no process works on it, so its lease never
+ * expires, and an undo makes it void at once; `complete` then returns `undone`.
  *
- * Nothing that counts may be written before `complete`. An undo finds an action that is not done, so no handler is
- * called, and what `begin` has written stays: it may only note what was asked for. Whoever is told `undone` clears it.
+ * `begin` must not have effects of its own, only record the request: an undo before `complete` calls no handler, and
+ * what `begin` has written stays. The caller of `complete` cleans it up when it gets `undone`.
  */
 export function guardDeferredAction(deps: GuardDeps, begin: ActionHandler): Guarded {
   return guarded(deps, 'action', async (call) => {
@@ -41,28 +41,29 @@ export function guardDeferredAction(deps: GuardDeps, begin: ActionHandler): Guar
 }
 
 /**
- * What has become of the action, now or before. `undone`: its saga no longer wants it, and the effect was not called.
- * `unknown`: no such action was begun here, or it is forgotten.
+ * The outcome of the action, now or earlier. `undone`: its saga was undone, and the effect was not called. `unknown`: no
+ * such action was begun here, or its row has expired.
  */
 export type CompletedAction = 'done' | 'refused' | 'undone' | 'unknown';
 
 const MAX_TRIES = 15;
 
 /**
- * Ends a deferred action: the effect and the step from working to done are one transaction. It may be called again, by
- * anybody: the effect of one of them commits. If the effect throws, nothing has happened, and the action still waits.
+ * Completes a deferred action: the effect and the change from working to done are one transaction. It may be called
+ * again, by any process: only one effect commits. If the effect throws, everything is rolled back, and the action stays
+ * `working`.
  */
 export async function completeDeferredAction(
   deps: GuardDeps,
   step: StepKey,
   effect: (tx: ClientBase) => unknown,
 ): Promise<CompletedAction> {
-  // Whoever else holds the row only looks at it, or completes it too.
+  // Others lock the row only to read or to complete it.
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const ended = await inGuardTransaction(deps.pool, (tx) => complete(deps, tx, step, effect));
     if (ended.end === 'ended') return ended.value;
   }
-  throw new Error('somebody else holds the row of this step');
+  throw new Error('the row of this step is locked by another transaction');
 }
 
 async function complete(

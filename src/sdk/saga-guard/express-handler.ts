@@ -3,23 +3,23 @@ import { replyOf, type GuardReply } from './guard-reply.ts';
 import type { Guarded } from './guarded-action.ts';
 import { headersOf } from './http-reply.ts';
 
-/** Express has parsed the body where `express.json()` is used; node:http has not. */
+/** The body is parsed if `express.json()` is used; node:http does not parse it. */
 type Request = IncomingMessage & { readonly body?: unknown };
 
-/** As large as a saga's payload can be, and then some. */
+/** A little more than the largest payload of a saga. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * For `app.post(path, expressHandler(guarded))`, and as it is for node:http. It always answers by itself: an error
- * handler that turns a fault into a 4xx would tell the saga that nothing has happened, and that nothing will. It reads
- * the body by itself too, so it is best mounted before `express.json()`, which refuses `null`, the body of a saga
- * without a payload, and what is larger than 100 kB.
+ * For `app.post(path, expressHandler(guarded))`, and for node:http. It always sends the response itself: an error
+ * handler that turns an exception into a 4xx would tell the saga that the call had no effect. It also reads the body
+ * itself, so mount it before `express.json()`, which refuses `null`, the body of a saga without a payload, and bodies
+ * over 100 kB.
  */
 export function expressHandler(guarded: Guarded): (request: Request, response: ServerResponse) => void {
   return (request, response) => {
     answer(guarded, request).then(
       (reply) => send(response, reply),
-      // The connection broke off while the body was read; nobody is there to be answered.
+      // The connection was lost while the body was read: there is nobody to respond to.
       () => void response.destroy(),
     );
   };
@@ -45,7 +45,7 @@ async function readText(request: Request): Promise<string | null> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    // The rest is read and forgotten, so that the answer can be heard.
+    // Drains the rest, so that the client reads the response.
     if (size <= MAX_BODY_BYTES) chunks.push(chunk);
   }
   if (size > MAX_BODY_BYTES) return null;
@@ -57,7 +57,7 @@ async function readText(request: Request): Promise<string | null> {
 }
 
 function send(response: ServerResponse, reply: GuardReply): void {
-  // Somebody before us has answered meanwhile, such as a timeout: the saga asks again, and gets what is stored.
+  // Another middleware has responded meanwhile, such as a timeout: the saga calls again and gets the stored answer.
   if (response.headersSent) return;
   response.writeHead(reply.status, headersOf(reply)).end(reply.body ?? undefined);
 }

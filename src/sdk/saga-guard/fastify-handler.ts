@@ -2,7 +2,7 @@ import type { GuardRequest } from './guard-call.ts';
 import type { Guarded } from './guarded-action.ts';
 import { headersOf } from './http-reply.ts';
 
-/** What is needed of Fastify's reply. */
+/** The part of Fastify's reply that is used. */
 type Reply = {
   code(status: number): unknown;
   headers(values: Readonly<Record<string, string>>): unknown;

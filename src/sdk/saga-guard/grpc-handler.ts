@@ -2,7 +2,7 @@ import { cleanText } from '../../kernel/text.ts';
 import type { GuardReply, SagaResult } from './guard-reply.ts';
 import type { Guarded } from './guarded-action.ts';
 
-/** What is needed of the Metadata of @grpc/grpc-js, of whatever copy of it the service has. */
+/** The part of Metadata of @grpc/grpc-js that is used; the service may have another copy of the package. */
 export type GrpcMetadata<Self> = {
   get(key: string): readonly (string | Buffer)[];
   getMap(): Readonly<Record<string, string | Buffer>>;
@@ -33,12 +33,12 @@ const codes: Readonly<Record<SagaResult, number>> = {
   failed: code.INTERNAL,
 };
 
-/** Trailers have little room. */
+/** The size of trailers is limited. */
 const MAX_DETAILS_BYTES = 1000;
 
 /**
  * For `server.addService(service, { reserve: grpcHandler(guarded) })`. What a handler returns is the response message;
- * it is kept as JSON, so 64-bit numbers and bytes belong in it as texts.
+ * it is stored as JSON, so 64-bit numbers and bytes must be strings.
  */
 export function grpcHandler(guarded: Guarded) {
   return <Metadata extends GrpcMetadata<Metadata>>(
@@ -49,7 +49,7 @@ export function grpcHandler(guarded: Guarded) {
 
 type UnaryCall<Metadata> = Readonly<{ metadata: Metadata; request: unknown }>;
 
-/** `never` fits the callback of every method; that the answer is of its type is the handler's matter. */
+/** `never` is assignable to the callback of every method; the handler is responsible for the type of the response. */
 type Callback<Metadata> = (failure: Failure<Metadata> | null, answer?: never) => void;
 
 async function answer<Metadata extends GrpcMetadata<Metadata>>(
@@ -64,12 +64,12 @@ async function answer<Metadata extends GrpcMetadata<Metadata>>(
   else callback(null, messageOf(reply) as never);
 }
 
-/** There is no message without fields; one that has none is empty. */
+/** A missing message counts as one without fields. */
 function messageOf({ body }: GuardReply): unknown {
   return (body === null ? null : JSON.parse(body)) ?? {};
 }
 
-/** Messages may be instances of generated classes; what counts is their JSON. */
+/** Messages may be instances of generated classes; only their JSON matters. */
 function plainMessage(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message ?? null, bigintAsText)) as unknown;
 }
@@ -92,7 +92,7 @@ function failureOf<Metadata extends GrpcMetadata<Metadata>>(
   };
 }
 
-/** An empty Metadata of the same make as this one. */
+/** An empty Metadata of the same class. */
 function emptied<Metadata extends GrpcMetadata<Metadata>>(metadata: Metadata): Metadata {
   const copy = metadata.clone();
   for (const name of Object.keys(copy.getMap())) copy.remove(name);

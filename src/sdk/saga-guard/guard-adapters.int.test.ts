@@ -188,7 +188,9 @@ for (const name of ['node:http', parsedBefore, 'Fastify', 'gRPC']) {
         `INSERT INTO public.redrive_saga_steps (saga_id, step, phase) VALUES ($1, 'reserve', 'done')`,
         [step.sagaId],
       );
-      assert.deepEqual(await send('undo', step.undo()), { class: 'working', retryAfterMs: 1000 });
+      const answer = await send('undo', step.undo());
+      assert.ok(answer.class === 'working');
+      assert.equal(answer.retryAfterMs, 1000);
       await client.query('ROLLBACK');
     } finally {
       client.release();

@@ -3,7 +3,7 @@ import { messageOf } from '../../kernel/errors.ts';
 import { readInstant } from '../../kernel/read-instant.ts';
 import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
 
-/** A call as it arrived: header names in lower case, gRPC metadata alike, and the parsed body or message. */
+/** An incoming call: headers or gRPC metadata with names in lower case, and the parsed body or message. */
 export type GuardRequest = Readonly<{
   headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   body: unknown;
@@ -11,29 +11,29 @@ export type GuardRequest = Readonly<{
 
 export type SagaOp = 'action' | 'compensate';
 
-/** What a handler is told. */
+/** What a handler gets. */
 export type SagaCall<Body = unknown> = Readonly<{
   sagaId: string;
   step: string;
-  /** Of this action or undo, from 1; null where the header is missing. */
+  /** Of this action or undo, from 1; null if the header is missing. */
   attempt: number | null;
-  /** When the saga began. */
+  /** When the saga was started. */
   startedAt: Date;
   body: Body;
 }>;
 
-/** A call that can be looked up. The deadline is the last moment at which it may begin. */
+/** A call with a valid key. The deadline is the latest time at which it may begin. */
 export type GuardedCall = SagaCall & Readonly<{ op: SagaOp; deadline: Date; digest: string | null }>;
 
 export type ReadCall = Readonly<{ ok: true; call: GuardedCall }> | Readonly<{ ok: false; flaw: string }>;
 
-/** Both are the primary key, and an entry of an index has little room: enough for a step of 255 encoded characters. */
+/** Both are in the primary key, and index entries are limited in size: enough for 255 encoded characters. */
 const MAX_SAGA_ID_BYTES = 255;
 const MAX_STEP_BYTES = 255 * 9;
 
 /**
- * Reads what the guard needs of a call to an action or to an undo. A call that says it is the other one is refused:
- * the workflow names the wrong method, and an action would run as an undo.
+ * Reads the headers of a call to an action or an undo. A call of the other kind is refused: the workflow names the wrong
+ * method, and an action would run as an undo.
  */
 export function readGuardedCall({ headers, body }: GuardRequest, op: SagaOp): ReadCall {
   const sagaId = headerOf(headers, 'saga-id');
@@ -50,7 +50,7 @@ export function readGuardedCall({ headers, body }: GuardRequest, op: SagaOp): Re
   if (startedAt === null) return flawOf('saga-started-at');
   const deadline = instantOf(headers, 'saga-deadline');
   if (deadline === null) return flawOf('saga-deadline');
-  // An undo is asked for by its saga and step alone.
+  // An undo is identified by its saga and step alone.
   const digest = op === 'action' ? digestOf(body) : { ok: true as const, digest: null };
   if (!digest.ok) return digest;
   const attempt = attemptOf(headers);
@@ -65,7 +65,7 @@ function flawOf(header: string): ReadCall {
   return { ok: false, flaw: `${header} is missing or not readable: is the caller a saga?` };
 }
 
-/** A header that is there more than once says nothing. */
+/** A repeated header counts as missing. */
 function headerOf(headers: GuardRequest['headers'], name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' || value === undefined ? value : value.length === 1 ? value[0] : undefined;
@@ -91,7 +91,7 @@ function attemptOf(headers: GuardRequest['headers']): number | null {
 
 type Digest = Readonly<{ ok: true; digest: string }> | Readonly<{ ok: false; flaw: string }>;
 
-/** One digest for all spellings of one body. No body and null are the same. */
+/** The same digest for all spellings of a body. A missing body equals null. */
 function digestOf(body: unknown): Digest {
   const unsafe = findUnsafeInput(body, 'body');
   if (unsafe !== null) return { ok: false, flaw: `${unsafe.field} ${unsafe.message}` };

@@ -1,7 +1,7 @@
 import { writeJson } from '../write-json.ts';
 import type { StoredAnswer } from './decide-guarded-call.ts';
 
-/** What the guard says of an answer that it made itself, as the header or trailer `saga-result`. */
+/** The header or trailer `saga-result` of answers that the guard makes itself. */
 export type SagaResult =
   | 'working'
   | 'already-compensated'
@@ -11,16 +11,16 @@ export type SagaResult =
   | 'bad-request'
   | 'failed';
 
-/** What the caller is told, in HTTP's words; `body` is JSON text, null for an empty one. */
+/** The response, in terms of HTTP; `body` is JSON text, null if empty. */
 export type GuardReply = StoredAnswer &
   Readonly<{ result: SagaResult | null; retryAfterSecs: number | null }>;
 
-/** More of an answer than this is not read by the saga, which would then be in doubt. */
+/** The saga does not read larger responses and would be in doubt. */
 const MAX_ANSWER_BYTES = 262_144;
 
 /**
- * A handler's decision that this will not be done, thrown or returned: what the handler has written is rolled back,
- * the refusal is kept, and the saga undoes what came before it.
+ * A handler's refusal, thrown or returned: what the handler has written is rolled back, the refusal is stored, and the
+ * saga undoes its earlier steps.
  */
 export class SagaRefusal extends Error {
   readonly body: unknown;
@@ -39,7 +39,7 @@ export function refuse(body: unknown = null, status: 409 | 422 = 409): SagaRefus
   return new SagaRefusal(body, status);
 }
 
-/** What a handler returned, as it is stored; what cannot be stored is the handler's fault, before anything commits. */
+/** Serializes what a handler returned; throws before anything commits if it cannot be stored. */
 export function answerOf(value: unknown): StoredAnswer {
   if (value === undefined) return emptySuccess;
   return { status: 200, body: textOf('the answer', value) };
@@ -82,7 +82,7 @@ const messages: Readonly<Record<Exclude<SagaResult, 'bad-request'>, string>> = {
   failed: 'the call failed and was rolled back',
 };
 
-/** An answer of the guard itself. */
+/** An answer that the guard makes itself. */
 export function replyOf(result: SagaResult, message?: string): GuardReply {
   const said = message ?? (result === 'bad-request' ? 'the call is not readable' : messages[result]);
   const code = `SAGA_${result.replaceAll('-', '_').toUpperCase()}`;

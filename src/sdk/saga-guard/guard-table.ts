@@ -4,19 +4,19 @@ import type { Ask } from './guard-transaction.ts';
 
 const NAME = 'redrive_saga_steps';
 
-/** A schema's name as SQL; the service's own configuration, never input. */
+/** A schema name as SQL; from the service's configuration, never from input. */
 function quoted(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
-/** The guard's one table, always with its schema: a session's search path may be anything. */
+/** The guard's table, always with its schema: the search path of a session is unknown. */
 export function guardTable(schema: string): Sql {
   return new Sql([`${quoted(schema)}.${NAME}`], []);
 }
 
 /**
- * The table as SQL, for a service's own migrations; it may run again and again. The primary key is the step of the
- * saga and not the idempotency key, so that an action and its undo compete for one row.
+ * The SQL of the table, for a service's own migrations; safe to run repeatedly. The primary key is the saga and step, not
+ * the idempotency key, so that an action and its undo compete for one row.
  */
 export function sagaGuardMigration(schema = 'public'): string {
   const table = `${quoted(schema)}.${NAME}`;
@@ -41,10 +41,10 @@ COMMENT ON TABLE ${table} IS 'What came of each step of a saga here; kept by the
 
 export type StepKey = Readonly<{ sagaId: string; step: string }>;
 
-/** How a row begins; `leaseMs` is null for every phase but working. */
+/** The initial row; `leaseMs` is null unless the phase is working. */
 export type NewRow = Readonly<{ phase: Phase; digest: string | null; leaseMs: number | null }>;
 
-/** True if there was no row. Waits for a competitor that has inserted and not committed. */
+/** True if there was no row. Waits for a concurrent insert to commit or roll back. */
 export async function insertRow(ask: Ask, table: Sql, key: StepKey, row: NewRow): Promise<boolean> {
   const rows = await ask(sql`
     INSERT INTO ${table} (saga_id, step, phase, request_digest, lease_until)
@@ -59,7 +59,7 @@ function leaseEnd(leaseMs: number | null): Sql {
   return sql`clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'`;
 }
 
-/** Null where the row has gone meanwhile. */
+/** Null if the row was deleted meanwhile. */
 export async function selectRow(
   ask: Ask,
   table: Sql,
@@ -86,7 +86,7 @@ export async function selectRow(
   };
 }
 
-/** A long action that its process has lost begins anew; false where somebody was faster. */
+/** Restarts a long action whose lease has expired; false if another call was faster. */
 export async function takeOver(
   ask: Ask,
   table: Sql,
@@ -104,7 +104,7 @@ export async function takeOver(
   return rows.length === 1;
 }
 
-/** Of an action in whose transaction the row became done. */
+/** Stores the answer of an action whose row became done in this transaction. */
 export async function storeAnswer(
   ask: Ask,
   table: Sql,
@@ -118,7 +118,7 @@ export async function storeAnswer(
   return rows.length === 1;
 }
 
-/** The end of what this transaction holds; `from` is the phase that it must still have. */
+/** Ends an action whose row this transaction has locked; `from` is the phase that it must still have. */
 export async function settleRow(
   ask: Ask,
   table: Sql,
@@ -134,7 +134,7 @@ export async function settleRow(
   return rows.length === 1;
 }
 
-/** Whoever runs the long action sees it at the next renewal, or at the end. */
+/** The process that runs the long action sees it at its next renewal, or at the end. */
 export async function requestUndo(ask: Ask, table: Sql, key: StepKey): Promise<void> {
   await ask(sql`
     UPDATE ${table} SET undo_requested = true

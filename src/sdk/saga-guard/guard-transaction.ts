@@ -6,7 +6,7 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isLostConnection } from '../../platform/postgres/sqlstate.ts';
 import type { Moment } from './decide-guarded-call.ts';
 
-/** Columns as text, whatever the service has told its pg about types. */
+/** Returns columns as text, whatever type parsers the service has registered with pg. */
 export type TextRow = Readonly<Record<string, string | null>>;
 export type Ask = (statement: Sql) => Promise<readonly TextRow[]>;
 
@@ -15,30 +15,31 @@ export type GuardTransaction = Readonly<{
   /** For the handler. */
   client: ClientBase;
   moment(of: Instants): Promise<Moment>;
-  /** From here on the locks are the handler's, and how long they may be waited for is the service's own matter. */
+  /** Restores the service's lock timeout for the statements of the handler. */
   endWait(): Promise<void>;
 }>;
 
 type Instants = Readonly<{ deadline: Date; startedAt: Date; retentionMs: number }>;
 
-/** How the work wants its transaction to end. `again`: a competitor came between, so look once more. */
+/** How the transaction ends. `again`: a concurrent call interfered; start over. */
 export type Ending<T> = Readonly<{ end: 'commit' | 'rollback'; value: T }> | Readonly<{ end: 'again' }>;
 
-/** `busy`: a competitor holds the row for longer than anybody should wait. */
+/** `busy`: another transaction has locked the row for too long. */
 export type Ended<T> = Readonly<{ end: 'ended'; value: T }> | Readonly<{ end: 'busy' }>;
 
-/** A handler meets a deadlock or a conflict at most this often in a row. */
+/** Attempts after deadlocks and serialization failures. */
 const MAX_ROUNDS = 6;
 const ROUND_BACKOFF = { initialMs: 10, maxMs: 200, jitter: 0.5 };
 
-/** Serialisation failure and deadlock: nothing is wrong with the call, and everything of it was rolled back. */
+/** Serialization failure and deadlock: the call was rolled back and may be repeated. */
 const conflicts: ReadonlySet<string> = new Set(['40001', '40P01']);
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Runs the work in a transaction of the service: READ COMMITTED, because a conflicting row must be seen once its
- * transaction has committed; durable, because the caller acts on the answer; and with an end to idling, because a
- * process that is cut off would hold its row for ever. The work begins with the statement that touches the row.
+ * Runs the work in a transaction of the service's database: READ COMMITTED, because a conflicting row must be visible
+ * once it is committed; with synchronous commit, because the caller relies on the answer; and with an idle timeout,
+ * because a process that lost its connection would lock the row for ever. The work starts with the statement that locks
+ * the row.
  */
 export async function inGuardTransaction<T>(
   pool: Pool,
@@ -67,7 +68,7 @@ export async function withClient<T>(
   const client = await pool.connect();
   let broken: Error | undefined;
   const discard: Discard = (error) => void (broken ??= error);
-  // A connection that ends while nobody asks anything would otherwise end the process.
+  // Without a listener, a connection that is lost while idle would crash the process.
   client.on('error', discard);
   try {
     return await work(client, discard);
@@ -112,7 +113,7 @@ async function runRound<T>(
   }
 }
 
-/** Answers the session's own lock timeout. None of this touches data. */
+/** Returns the session's own lock timeout. Touches no data. */
 async function prepare(ask: Ask): Promise<string> {
   const [row] = await ask(sql`
     SELECT current_setting('lock_timeout') AS lock_timeout,
@@ -124,7 +125,7 @@ async function prepare(ask: Ask): Promise<string> {
   return row?.['lock_timeout'] ?? '0';
 }
 
-/** A statement of its own: the wait for the row may have been long. */
+/** A separate statement, because waiting for the row may have taken long. */
 async function readMoment(ask: Ask, { deadline, startedAt, retentionMs }: Instants): Promise<Moment> {
   const [row] = await ask(sql`
     SELECT (clock_timestamp() > ${deadline.toISOString()}::timestamptz)::text AS is_late,
@@ -133,10 +134,10 @@ async function readMoment(ask: Ask, { deadline, startedAt, retentionMs }: Instan
   return { isLate: row?.['is_late'] === 'true', isForgotten: row?.['is_forgotten'] === 'true' };
 }
 
-/** PostgreSQL answers a COMMIT of a failed transaction without an error. */
+/** PostgreSQL reports no error for the COMMIT of a failed transaction. */
 async function commit(client: PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT');
-  if (command !== 'COMMIT') throw new Error('the transaction had failed before its commit');
+  if (command !== 'COMMIT') throw new Error('the transaction failed before its commit');
 }
 
 export function askerOf(client: ClientBase): Ask {

@@ -7,7 +7,7 @@ import { insertRow, selectRow, settleRow, storeAnswer, takeOver, type StepKey } 
 import { inGuardTransaction, type Ending, type GuardTransaction } from './guard-transaction.ts';
 import { runHandler } from './run-handler.ts';
 
-/** What every guarded call needs. */
+/** Dependencies of every guarded call. */
 export type GuardDeps = Readonly<{
   pool: Pool;
   table: Sql;
@@ -15,13 +15,12 @@ export type GuardDeps = Readonly<{
   onError: (error: unknown, call: SagaCall) => void;
 }>;
 
-/** Takes a call as it arrived; whatever happens, the reply says what the saga may rely on. */
+/** Handles an incoming call; the reply is always one that the saga can rely on. */
 export type Guarded = (request: GuardRequest) => Promise<GuardReply>;
 
 /**
- * Does the action in this transaction, in which its row must not have been there before or has become its own.
- * What it returns is told again whenever the action is asked for again. It may run several times, of which one at
- * most commits.
+ * Does the action in the transaction that inserts its row. What it returns is stored and repeated for repeated calls. It
+ * may run several times, but commits at most once.
  */
 export type ActionHandler<Body = unknown, Answer = unknown> = (
   tx: ClientBase,
@@ -40,7 +39,7 @@ export function guardAction(deps: GuardDeps, handler: ActionHandler): Guarded {
   });
 }
 
-/** The row is done in this transaction; the handler makes it true. */
+/** Inserts the row as done, then runs the handler in the same transaction. */
 export async function act(
   { table }: GuardDeps,
   tx: GuardTransaction,
@@ -62,8 +61,8 @@ export type Begun =
   | Readonly<{ do: 'again' }>;
 
 /**
- * Makes the row this call's own, or finds out what else is to be said. `leaseMs` is that of a long action, without an
- * end for one that nobody holds.
+ * Inserts the row for this call, or finds out how to answer instead. `leaseMs` is for a long action, infinite for a
+ * deferred one.
  */
 export async function beginAction(
   { table, retentionMs }: GuardDeps,
@@ -103,7 +102,7 @@ export function replyToAction(
   }
 }
 
-/** The frame of every guarded call: reads it, runs it, and turns a fault into an answer that decides nothing. */
+/** The frame of every guarded call: reads and runs it, and turns an exception into an answer that leaves it in doubt. */
 export function guarded(
   { onError }: GuardDeps,
   op: 'action' | 'compensate',

@@ -7,16 +7,16 @@ import { inGuardTransaction, type Ending, type GuardTransaction } from './guard-
 import { callFor, guarded, type Guarded, type GuardDeps } from './guarded-action.ts';
 import { runHandler } from './run-handler.ts';
 
-/** `answer` is what the action answered: often all that is needed, even where the saga never heard of it. */
+/** `answer` is the answer of the action, also if the saga never received it. */
 export type UndoCall<Body = unknown, Answer = unknown> = SagaCall<Body> & Readonly<{ answer: Answer }>;
 
-/** Undoes, in this transaction, an action that was certainly done and was not undone. */
+/** Undoes, in this transaction, an action that was done and not yet undone. */
 export type UndoHandler<Body = unknown, Answer = unknown> = (
   tx: ClientBase,
   call: UndoCall<Body, Answer>,
 ) => unknown;
 
-/** A refusal of an undo is not kept: a person is asked, and may ask again when the reason is gone. */
+/** A refused undo is not stored: the saga needs attention, and an operator may retry it later. */
 export function guardUndo(deps: GuardDeps, handler: UndoHandler): Guarded {
   return guarded(deps, 'compensate', async (call) => {
     const ended = await inGuardTransaction(deps.pool, (tx) => runUndo(deps, tx, call, handler));
@@ -63,7 +63,7 @@ async function runUndo(
   }
 }
 
-/** An empty answer is null. */
+/** Null for an empty answer. */
 function valueOf(answer: StoredAnswer | null): unknown {
   return answer === null || answer.body === null ? null : (JSON.parse(answer.body) as unknown);
 }

@@ -1,6 +1,6 @@
 import type { GuardReply } from './guard-reply.ts';
 
-/** The headers of a reply over HTTP. */
+/** The HTTP headers of a reply. */
 export function headersOf({ body, result, retryAfterSecs }: GuardReply): Readonly<Record<string, string>> {
   return {
     ...(body === null ? {} : { 'content-type': 'application/json; charset=utf-8' }),

@@ -17,15 +17,14 @@ import {
 } from './guarded-action.ts';
 
 /**
- * An action that takes longer than a caller waits. `work` runs outside of any transaction and must change nothing
- * that counts; `effect` gets what it made and does the action in one short transaction, together with the row that
- * says so.
+ * An action that takes longer than a call may. `work` runs outside any transaction and must have no lasting effect;
+ * `effect` gets its result and does the action in one short transaction, together with the change of the row.
  */
 export type LongAction<Body = unknown, Work = unknown, Answer = unknown> = Readonly<{
-  /** Should stop at the signal: its saga wants it undone, its lease is lost, or the guard stops. */
+  /** Should stop at the signal: the action is to be undone, its lease is lost, or the guard stops. */
   work: (call: SagaCall<Body>, signal: AbortSignal) => Promise<Work>;
   effect: (tx: ClientBase, work: Work, call: SagaCall<Body>) => Answer | Promise<Answer>;
-  /** How long after the death of its process somebody else takes it over; a minute by default. */
+  /** How long after its process died another one may take it over; a minute by default. */
   leaseMs?: number;
 }>;
 
@@ -44,7 +43,7 @@ export function createLongRuns(): LongRuns {
       running.add(ended);
     },
     async stop() {
-      stopping.abort(new Error('the guard stops'));
+      stopping.abort(new Error('the guard is stopping'));
       await Promise.all(running);
     },
   };
@@ -55,8 +54,8 @@ const MIN_LEASE_MS = 50;
 const MAX_COMPLETIONS = 15;
 
 /**
- * The call only begins it: `working` is committed, then it is answered 202, and the same call asks for its end. Who
- * calls again after the process has died begins it anew, under the next run.
+ * The first call only begins it: it commits `working` and responds 202; repeated calls poll for the end. A call after the
+ * process has died restarts it, under the next run.
  */
 export function guardLongAction(deps: GuardDeps, runs: LongRuns, action: LongAction): Guarded {
   const leaseMs = action.leaseMs ?? USUAL_LEASE_MS;
@@ -77,7 +76,7 @@ export function guardLongAction(deps: GuardDeps, runs: LongRuns, action: LongAct
 
 type Run = Readonly<{ call: GuardedCall; run: number; leaseMs: number; stopping: AbortSignal }>;
 
-/** Never rejects: what goes wrong is reported, and the lease given back, so that the next call begins it anew. */
+/** Never rejects: errors are reported and the lease released, so that the next call restarts it. */
 async function runLongAction(deps: GuardDeps, action: LongAction, run: Run): Promise<void> {
   const told = callFor(run.call);
   const over = new AbortController();
@@ -87,7 +86,7 @@ async function runLongAction(deps: GuardDeps, action: LongAction, run: Run): Pro
   try {
     const signal = AbortSignal.any([lost.signal, run.stopping]);
     const made = await workOrRefusal(() => action.work(told, signal));
-    // From here on the row's own lock keeps everybody else away.
+    // From here on the row lock excludes all others.
     over.abort();
     isDone = await complete(deps, run, (client) =>
       made instanceof SagaRefusal ? made : action.effect(client, made, told),
@@ -110,16 +109,15 @@ async function workOrRefusal(work: () => Promise<unknown>): Promise<unknown> {
 }
 
 /**
- * The effect commits only together with the step from working to done, and that only while this run has it and
- * nobody wants it undone; false if not. The row stays locked until the commit, so an undo waits and then finds it
- * done.
+ * Commits the effect together with the change from working to done, if this run still owns the action and no undo was
+ * requested; else returns false. The row stays locked until the commit, so an undo waits and then finds it done.
  */
 async function complete(
   deps: GuardDeps,
   { call, run }: Run,
   effect: (client: ClientBase) => unknown,
 ): Promise<boolean> {
-  // Whoever else holds the row only looks at it, and lets it go within moments.
+  // Others lock the row only for a moment, to read it.
   for (let attempt = 0; attempt < MAX_COMPLETIONS; attempt += 1) {
     const ended = await inGuardTransaction<boolean>(deps.pool, async (tx) => {
       const [row] = await tx.ask(sql`
@@ -133,10 +131,10 @@ async function complete(
     });
     if (ended.end === 'ended') return ended.value;
   }
-  throw new Error('somebody else holds the row of this step');
+  throw new Error('the row of this step is locked by another transaction');
 }
 
-/** Ends what is still this run's: void where an undo waits for it, else free for the next call. */
+/** Ends this run: void if an undo was requested, else released for the next call. */
 async function letGo({ pool, table }: GuardDeps, { call, run }: Run): Promise<void> {
   await inGuardTransaction<null>(pool, async ({ ask }) => {
     const [row] = await ask(sql`
@@ -149,7 +147,7 @@ async function letGo({ pool, table }: GuardDeps, { call, run }: Run): Promise<vo
   });
 }
 
-/** Renews until told to stop; the work is told when the lease is lost or somebody wants the action undone. */
+/** Renews the lease until it is stopped; aborts the work if the lease is lost or an undo was requested. */
 async function keepLease(
   deps: GuardDeps,
   { call, run, leaseMs }: Run,
@@ -163,12 +161,12 @@ async function keepLease(
     const askedAtMs = performance.now();
     try {
       const row = await renew(deps, call, run, leaseMs);
-      if (row === undefined) lost.abort(new Error('somebody else has taken it over, or it is undone'));
-      else if (row['undo_requested'] === 'true') lost.abort(new Error('its saga wants it undone'));
+      if (row === undefined) lost.abort(new Error('another process has taken it over, or it was undone'));
+      else if (row['undo_requested'] === 'true') lost.abort(new Error('its undo was requested'));
       else endsAtMs = askedAtMs + leaseMs;
     } catch {
-      // The database is away; it is tried again for as long as there is a lease to renew.
-      if (performance.now() >= endsAtMs) lost.abort(new Error('its lease is over'));
+      // The database is unavailable: retries until the lease expires.
+      if (performance.now() >= endsAtMs) lost.abort(new Error('its lease expired'));
     }
   }
 }

@@ -5,9 +5,8 @@ import type { GuardTransaction } from './guard-transaction.ts';
 export type Handled = Readonly<{ outcome: 'done' | 'refused'; answer: StoredAnswer }>;
 
 /**
- * Runs a handler behind a savepoint, so that a refusal takes back what the handler wrote and keeps the guard's row.
- * Releasing the savepoint also proves that it is still the same transaction: a handler that has committed or rolled
- * back by itself fails here.
+ * Runs a handler in a savepoint, so that a refusal rolls back what the handler wrote and keeps the guard's row. Releasing
+ * the savepoint also proves that it is still the same transaction: it fails if the handler has committed or rolled back.
  */
 export async function runHandler(
   { client, endWait }: GuardTransaction,

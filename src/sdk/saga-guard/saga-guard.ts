@@ -12,13 +12,13 @@ import { createLongRuns, guardLongAction, type LongAction } from './long-action.
 import { Sql, sql } from '../../platform/postgres/sql.ts';
 
 export type SagaGuardOptions = Readonly<{
-  /** Of the database in which the handlers work: the guard's row and their effect are one transaction. */
+  /** For the database of the handlers: the guard's row and their effect are written in one transaction. */
   pool: Pool;
-  /** Where the guard's table is; `public` by default. */
+  /** The schema of the guard's table; `public` by default. */
   schema?: string;
-  /** How long it is known what was done, such as `400d`, the default. An older saga can no longer be undone here. */
+  /** How long answers are kept; `400d` by default. Sagas that are older can no longer be undone here. */
   retention?: string;
-  /** What a handler threw; the call was rolled back and answered 500. Written to standard error by default. */
+  /** Gets what a handler threw; the call was rolled back and answered 500. By default it is written to standard error. */
   onError?: (error: unknown, call: SagaCall) => void;
 }>;
 
@@ -29,37 +29,39 @@ export type SagaGuard = Readonly<{
     action: LongAction<Body, Work, Answer>,
   ): Guarded;
   /**
-   * Begins in this transaction and is answered 202 until `complete` ends it, in whatever process. `begin` may note
-   * what was asked for (a job, a task), and nothing that counts: if the saga is undone before `complete`, that note
-   * stays and no undo handler is called. Whoever acts on it learns from `complete` that it is void.
+   * Begins in this transaction and is answered 202 until `complete` is called, in any process. `begin` may only record
+   * the request (a job, a task): if the saga is undone before `complete`, the record stays and no undo handler is
+   * called. `complete` then returns `undone`.
    */
   deferredAction<Body = unknown>(begin: ActionHandler<Body>): Guarded;
   /**
-   * Ends a deferred action: what the effect returns is the action's answer, and a refusal refuses it. `undone`: the
-   * saga no longer wants it, and the effect was not called; `unknown`: no such action was begun, or it is forgotten.
+   * Completes a deferred action with what the effect returns or refuses. `undone`: the saga was undone, and the effect
+   * was not called. `unknown`: no such action was begun, or its row has expired.
    */
   complete(
     step: Readonly<{ sagaId: string; step: string }>,
     effect: (tx: ClientBase) => unknown,
   ): Promise<CompletedAction>;
   undo<Body = unknown, Answer = unknown>(handler: UndoHandler<Body, Answer>): Guarded;
-  /** Creates the table where it is missing; with a pool of another role, if the service's own may not. */
+  /** Creates the table if it is missing; with another pool if the service's own role may not create tables. */
   migrate(pool?: Pool): Promise<void>;
-  /** Deletes what nobody will ask for any more; call it once a day. Answers how many rows went. */
+  /** Deletes expired rows; call it once a day. Returns how many it deleted. */
   cleanUp(): Promise<number>;
-  /** Breaks off the long actions of this process and gives them back. */
+  /** Aborts the long actions of this process and releases them. */
   stop(): Promise<void>;
 }>;
 
 const USUAL_RETENTION = '400d';
-/** Any number that others do not use: processes that start at once migrate one after another. */
+/** Advisory lock: processes that start at once create the table one after another. */
 const MIGRATION_LOCK = 7_291_846_035_112n;
 
 export function sagaGuard(options: SagaGuardOptions): SagaGuard {
   const { pool, schema = 'public', retention = USUAL_RETENTION } = options;
   const retentionMs = parseDuration(retention);
   if (retentionMs === undefined || retentionMs < 1)
-    throw new TypeError(`sagaGuard: retention is no duration such as ${USUAL_RETENTION}: ${retention}`);
+    throw new TypeError(
+      `sagaGuard: retention must be a duration such as ${USUAL_RETENTION}, not ${retention}`,
+    );
   const deps: GuardDeps = {
     pool,
     table: guardTable(schema),
@@ -83,14 +85,14 @@ async function migrate(pool: Pool, schema: string): Promise<void> {
   await inGuardTransaction<null>(pool, async ({ ask }) => {
     await ask(sql`SET LOCAL lock_timeout = 0`);
     await ask(sql`SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    // Asked first: a service that may not create tables need not, once there is one.
+    // Checked first, because a service that may not create tables can use an existing one.
     const [found] = await ask(sql`SELECT to_regclass(${guardTable(schema).text})::text AS found`);
     if (found?.['found'] == null) await ask(new Sql([sagaGuardMigration(schema)], []));
     return { end: 'commit', value: null };
   });
 }
 
-/** What reports a fault must not become one: the call has its answer all the same. */
+/** An error in the reporter must not change the answer of the call. */
 function quietly(report: GuardDeps['onError']): GuardDeps['onError'] {
   return (error, call) => {
     try {

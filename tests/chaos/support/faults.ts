@@ -123,6 +123,7 @@ function faultyBroker(broker: Broker, reach: Reach): Broker {
 function refuseAll(records: readonly OutgoingRecord[]): readonly PublishResult[] {
   const refused = {
     result: 'failed',
+    fault: 'record',
     retriable: false,
     code: 'MESSAGE_TOO_LARGE',
     message: 'too large',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { partitionsOf, readAll } from '../../../src/platform/broker/conformance.ts';
+import { partitionsOf, readAll } from '../../support/broker-conformance.ts';
 import { sql } from '../../../src/platform/postgres/sql.ts';
 import type { Replica } from './start-replica.ts';
 import type { Scene, Status } from './scene.ts';

@@ -24,30 +24,30 @@ export type OrderRow = Readonly<{
 
 export type NewOrder = Readonly<{ key: string; destination?: string; orderingKey?: string }>;
 
-/** Where orders go: a partner of this process, or one in a process of its own. */
+/** The partner that orders are sent to, in this process or in its own. */
 export type Outside = Readonly<{
   url: string;
   statusUrl: string;
   effects(): Promise<readonly Effect[]>;
-  /** How often each key was asked for, where that is kept. */
+  /** The number of requests per key, if the partner counts them. */
   requests?(): ReadonlyMap<string, number>;
 }>;
 
-/** A partner, a database, and the replicas that bring orders from the one to the other. */
+/** A partner, a database, and the replicas that send orders from the database to the partner. */
 export type OutboxScene = Readonly<{
   db: Database;
   start(plan?: FaultPlan, env?: Readonly<Record<string, string>>): Promise<Replica>;
-  /** Adds orders with SQL in one transaction, and keeps account of them. */
+  /** Adds orders in SQL in one transaction, and remembers them for `check`. */
   place(orders: readonly (string | NewOrder)[]): Promise<void>;
   rows(status?: OrderStatus): Promise<readonly OrderRow[]>;
-  /** The only one there is. */
+  /** The row of the only order. */
   row(): Promise<OrderRow>;
-  /** Its row in the moment when the order has this status. */
+  /** Resolves with the row when the only order has this status. */
   becomes(status: OrderStatus): Promise<OrderRow>;
   count(status?: OrderStatus): Promise<number>;
-  /** Resolves when every order has come to its end. */
+  /** Resolves when every order is sent or dead. */
   atRest(withinMs?: number): Promise<void>;
-  /** Fails with everything that must hold at rest and does not; see `findBreaches`. */
+  /** Fails with all violated invariants; see `findBreaches`. */
   check(): Promise<readonly OrderRow[]>;
   close(): Promise<void>;
 }>;
@@ -55,7 +55,7 @@ export type OutboxScene = Readonly<{
 export type DestinationKeys = Readonly<Record<string, unknown>>;
 
 export type OutboxSceneOptions = Readonly<{
-  /** Keys of the destination `broker`, beside type and url. */
+  /** Settings of the destination `broker`, besides type and url. */
   broker?: DestinationKeys | ((outside: Outside) => DestinationKeys);
   /** More destinations. */
   destinations?: (outside: Outside) => Readonly<Record<string, DestinationKeys>>;
@@ -64,7 +64,7 @@ export type OutboxSceneOptions = Readonly<{
   database?: Readonly<{ url: string; db: Database }>;
 }>;
 
-/** A lease of three seconds, longer than the longest call with the question after it. */
+/** The lease of three seconds is longer than a send with a status question after it. */
 export const timeoutMs = 1400;
 export const outboxEnv = {
   KAFKA_ENABLED: 'false',
@@ -157,19 +157,7 @@ export async function openOutboxSceneAt(
         },
         { explain: logs },
       ),
-    async atRest(withinMs = 20_000) {
-      const waiting = async (): Promise<readonly OrderRow[]> =>
-        (await rows()).filter(({ status }) => status !== 'sent' && status !== 'dead');
-      let left: readonly OrderRow[] = [];
-      await until(
-        'every order has come to its end',
-        async () => {
-          left = await waiting();
-          return left.length === 0 || null;
-        },
-        { withinMs, explain: () => `${left.length} have not: ${describe(left[0])}\n${logs()}` },
-      );
-    },
+    atRest: (withinMs = 20_000) => untilAtRest(rows, withinMs, logs),
     async check() {
       const [effects, requests] = [await outside.effects(), outside.requests?.()];
       const askable = Object.entries(ways).flatMap(([name, keys]) => ('status_url' in keys ? [name] : []));
@@ -185,7 +173,19 @@ export async function openOutboxSceneAt(
   };
 }
 
-/** A destination that promises to do nothing twice for one key. */
+async function untilAtRest(rows: OutboxScene['rows'], withinMs: number, logs: () => string): Promise<void> {
+  let left: readonly OrderRow[] = [];
+  await until(
+    'every order is sent or dead',
+    async () => {
+      left = (await rows()).filter(({ status }) => status !== 'sent' && status !== 'dead');
+      return left.length === 0 || null;
+    },
+    { withinMs, explain: () => `${left.length} are not: ${describe(left[0])}\n${logs()}` },
+  );
+}
+
+/** A destination that drops duplicates by their key. */
 export function honest(url: string, more: DestinationKeys = {}): DestinationKeys {
   return {
     type: 'http',

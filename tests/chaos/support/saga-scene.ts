@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import type { Database } from '../../../src/platform/postgres/database.ts';
 import { sql } from '../../../src/platform/postgres/sql.ts';
 import type { Status } from '../../../src/saga/domain/saga-state.ts';
-import type { Step, Workflow } from '../../../src/saga/domain/workflow.ts';
-import { createPostgresSagaActions } from '../../../src/saga/infra/postgres-saga-actions.ts';
-import { createPostgresWorkflows } from '../../../src/saga/infra/postgres-workflows.ts';
-import type { AbortResult, AbortWish } from '../../../src/saga/usecase/abort-saga.ts';
-import type { StepAct, StepActResult } from '../../../src/saga/usecase/act-on-step.ts';
+import type { Step, Workflow } from '../../../src/saga/domain/workflow/workflow.ts';
+import { storeWorkflow } from '../../../src/saga/define/workflows-table.ts';
+import { storeAbort, type AbortRequest, type AbortResult } from '../../../src/saga/decide/abort-saga.ts';
+import { settleStep, type StepRequest, type StepResult } from '../../../src/saga/decide/act-on-step.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { ParticipantCall, ParticipantScript } from '../../support/participant/script.ts';
 import { spawnParticipant, type SpawnedParticipant } from '../../support/participant/spawn-participant.ts';
@@ -21,7 +20,7 @@ export type SagaView = Readonly<{
   status: Status;
   currentStep: number;
   compensation: string;
-  needsPerson: boolean;
+  needsAttention: boolean;
   error: string | null;
   owner: string | null;
   epoch: bigint;
@@ -48,9 +47,9 @@ export type SagaScene = Readonly<{
   calls(id: string): Promise<readonly string[]>;
   /** Resolves when the call has arrived so often. */
   arrives(id: string, call: string, times?: number): Promise<unknown>;
-  abort(id: string, kind?: AbortWish['kind']): Promise<AbortResult>;
+  abort(id: string, kind?: AbortRequest['kind']): Promise<AbortResult>;
   /** What a person does with the step at which it is stuck. */
-  act(id: string, kind: StepAct['kind'], stepName: string): Promise<StepActResult>;
+  act(id: string, kind: StepRequest['kind'], stepName: string): Promise<StepResult>;
   /** Resolves when every saga has ended or waits for a person. */
   atRest(withinMs?: number): Promise<void>;
   /** Fails with everything that must hold at rest and does not; see `findSagaBreaches`. */
@@ -91,29 +90,38 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
   await keepSagaHistory(db);
   const participant = await spawnParticipant({ databaseUrl: url, script });
   const sceneEnv = { ...sagaEnv, DATABASE_URL: url, ...servicesOf(participant), ...env };
-  const actions = createPostgresSagaActions({
-    db,
-    serviceOf: () => ({ isIdempotent: true }),
-    addEvents: null,
-    onSettled: () => {},
-  });
-  const workflows = createPostgresWorkflows(db);
   const replicas: Replica[] = [];
-  const begun: string[] = [];
   const logs = (): string => replicas.map((replica) => replica.log()).join('\n--\n');
-
-  const all: SagaScene['all'] = () => readSagas(db, null);
-  const find: SagaScene['find'] = async (id) => (await readSagas(db, id))[0] ?? assert.fail(`no saga ${id}`);
-  const register: SagaScene['register'] = (workflow) => workflows.register(workflow, { isFromFile: false });
-  const begin: SagaScene['begin'] = async (workflow, tags) => {
-    await register(workflow);
-    const ids = await beginSagas(db, workflow.name, tags);
-    begun.push(...ids);
-    return ids;
+  return {
+    db,
+    participant,
+    ...watchSagas(db, participant, logs),
+    ...operateSagas(db),
+    ...beginAndCheck(db, participant),
+    async start(plan, more = {}) {
+      const replica = await startReplica({ ...sceneEnv, ...more }, plan);
+      replicas.push(replica);
+      return replica;
+    },
+    async close() {
+      await Promise.all(replicas.map((replica) => replica.kill()));
+      await participant.stop();
+      await own?.drop();
+    },
   };
-  const calls: SagaScene['calls'] = async (id) =>
+}
+
+type Watched = Pick<
+  SagaScene,
+  'all' | 'find' | 'becomes' | 'ends' | 'story' | 'calls' | 'arrives' | 'atRest'
+>;
+
+function watchSagas(db: Database, participant: SpawnedParticipant, logs: () => string): Watched {
+  const all: Watched['all'] = () => readSagas(db, null);
+  const find: Watched['find'] = async (id) => (await readSagas(db, id))[0] ?? assert.fail(`no saga ${id}`);
+  const calls: Watched['calls'] = async (id) =>
     (await participant.arrivals()).filter(({ sagaId }) => sagaId === id).map(callName);
-  const becomes: SagaScene['becomes'] = (id, what, isSo) =>
+  const becomes: Watched['becomes'] = (id, what, isSo) =>
     until(
       `the saga ${what}`,
       async () => {
@@ -122,22 +130,11 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
       },
       { withinMs: 40_000, explain: logs },
     );
-
   return {
-    db,
-    participant,
     all,
     find,
-    register,
-    begin,
     calls,
     becomes,
-    async start(plan, more = {}) {
-      const replica = await startReplica({ ...sceneEnv, ...more }, plan);
-      replicas.push(replica);
-      return replica;
-    },
-    beginOne: async (workflow, tag = '') => (await begin(workflow, [tag]))[0] ?? assert.fail(),
     ends: (id, status) => becomes(id, `is ${status}`, (saga) => saga.status === status),
     story: (id) => readStory(db, id),
     arrives: (id, call, times = 1) =>
@@ -146,12 +143,10 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
         async () => (await calls(id)).filter((each) => each === call).length >= times || null,
         { explain: logs },
       ),
-    abort: (id, kind = 'cancel') => actions.request(id, { kind, by: { actor: 'ops', reason: 'a test' } }),
-    act: (id, kind, stepName) => actions.act(id, { kind, stepName, by: { actor: 'ops', reason: 'a test' } }),
     async atRest(withinMs = 40_000) {
       let left: readonly SagaView[] = [];
       await until(
-        'every saga has come to its end',
+        'every saga has ended or needs attention',
         async () => {
           left = (await all()).filter((saga) => !isAtRest(saga));
           return left.length === 0 || null;
@@ -162,16 +157,39 @@ export async function openSagaScene(options: SagaSceneOptions = {}): Promise<Sag
         },
       );
     },
+  };
+}
+
+function operateSagas(db: Database): Pick<SagaScene, 'abort' | 'act'> {
+  const deps = { db, serviceOf: () => ({ isIdempotent: true }), addEvents: null };
+  const by = { actor: 'ops', reason: 'a test' };
+  return {
+    abort: (id, kind = 'cancel') => storeAbort(db, id, { kind, by }),
+    act: (id, kind, stepName) => settleStep(deps, id, { kind, stepName, by }),
+  };
+}
+
+function beginAndCheck(
+  db: Database,
+  participant: SpawnedParticipant,
+): Pick<SagaScene, 'register' | 'begin' | 'beginOne' | 'check'> {
+  const begun: string[] = [];
+  const register: SagaScene['register'] = (workflow) => storeWorkflow(db, workflow, { isFromFile: false });
+  const begin: SagaScene['begin'] = async (workflow, tags) => {
+    await register(workflow);
+    const ids = await beginSagas(db, workflow.name, tags);
+    begun.push(...ids);
+    return ids;
+  };
+  return {
+    register,
+    begin,
+    beginOne: async (workflow, tag = '') => (await begin(workflow, [tag]))[0] ?? assert.fail(),
     async check() {
       const effects = await participant.guardedEffects();
       const breaches = await findSagaBreaches(db, { begun, effects, guarded: ['shop', 'gone'] });
       assert.deepEqual(breaches.slice(0, toldBreaches), []);
-      return all();
-    },
-    async close() {
-      await Promise.all(replicas.map((replica) => replica.kill()));
-      await participant.stop();
-      await own?.drop();
+      return readSagas(db, null);
     },
   };
 }
@@ -205,8 +223,8 @@ export const placeOrder: Workflow = workflowOf(
 
 export const inOrder = ['reserve', 'charge', 'ship'] as const;
 
-const isAtRest = ({ status, needsPerson }: SagaView): boolean =>
-  needsPerson || status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED';
+const isAtRest = ({ status, needsAttention }: SagaView): boolean =>
+  needsAttention || status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED';
 
 const bigints = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? String(value) : value;
@@ -217,7 +235,7 @@ function callName({ step, op }: ParticipantCall): string {
 
 async function readSagas(db: Database, id: string | null): Promise<readonly SagaView[]> {
   return db.query<SagaView>(sql`
-    SELECT id, status, current_step AS "currentStep", compensation, needs_person AS "needsPerson",
+    SELECT id, status, current_step AS "currentStep", compensation, needs_attention AS "needsAttention",
            error_message AS error, lease_owner AS owner, lease_epoch AS epoch, definition_hash AS hash
     FROM saga.saga_states WHERE ${id}::uuid IS NULL OR id = ${id}::uuid ORDER BY created_at, id`);
 }

@@ -1,5 +1,5 @@
 import type { Op, Status } from '../../../src/saga/domain/saga-state.ts';
-import type { Workflow } from '../../../src/saga/domain/workflow.ts';
+import type { Workflow } from '../../../src/saga/domain/workflow/workflow.ts';
 import type { LoggedAttempt, SagaDeed } from './saga-history.ts';
 
 /** What has been passed through in one settle is one change of the row: nothing was there to be undone by a call. */

@@ -103,7 +103,8 @@ public class KafkaScript {
 
   private Producer<byte[], byte[]> producer(String id) {
     return producers.computeIfAbsent(id, key -> {
-      Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", brokers, "max.request.size", 5_000_000));
+      Map<String, Object> config = new HashMap<>(Map.of(
+          "bootstrap.servers", brokers, "max.request.size", 104_857_600, "buffer.memory", 134_217_728L));
       if (id.startsWith("codec:")) config.put("compression.type", codec);
       else if (!id.equals("plain")) config.put("transactional.id", id);
       var made = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());

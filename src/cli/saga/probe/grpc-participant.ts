@@ -17,7 +17,7 @@ import {
   type ProbeReply,
 } from './probed-participant.ts';
 
-/** What HTTP would say. */
+/** The corresponding HTTP statuses. */
 const statuses: Partial<Record<GrpcCode, number>> = {
   ABORTED: 409,
   ALREADY_EXISTS: 409,
@@ -28,7 +28,7 @@ const statuses: Partial<Record<GrpcCode, number>> = {
   UNAVAILABLE: 503,
 };
 
-/** Its methods are those of the .proto files, or what the server tells about itself. */
+/** Methods come from the .proto files, or from server reflection. */
 export async function openGrpcParticipant(
   options: ParticipantOptions & Readonly<{ proto: string | undefined }>,
 ): Promise<ProbedParticipant> {
@@ -57,7 +57,7 @@ export async function openGrpcParticipant(
       answer.end === 'failed' &&
       answer.code === 'DEADLINE_EXCEEDED' &&
       performance.now() - beganAtMs >= timeoutMs;
-    return isOurTimeout ? noAnswer(`none within ${timeoutMs} ms`) : replyOf(answer, method);
+    return isOurTimeout ? noAnswer(`timed out after ${timeoutMs} ms`) : replyOf(answer, method);
   };
   return {
     ask: (call) => pollUntilEnd(() => send(call), timeoutMs),
@@ -72,12 +72,12 @@ async function methodsOf(
   const types =
     proto === undefined
       ? await ask().catch((error: unknown) => {
-          throw unreachable(url, `it does not say what methods it has (give --proto): ${messageOf(error)}`);
+          throw unreachable(url, `server reflection failed (give --proto): ${messageOf(error)}`);
         })
       : readProto(proto);
   const find = (name: string): MethodType => {
     const method = types.method(name);
-    if (method === null || method.isStreaming) throw new UsageError(`there is no method ${name}`);
+    if (method === null || method.isStreaming) throw new UsageError(`no method ${name}`);
     return method;
   };
   return { action: find(methods.action), undo: find(methods.undo) };
@@ -87,7 +87,7 @@ function readProto(path: string): ReturnType<typeof loadProtoFiles> {
   try {
     return loadProtoFiles(path);
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
+    throw new UsageError(`cannot read ${path}: ${messageOf(error)}`);
   }
 }
 
@@ -95,7 +95,7 @@ function encode(method: MethodType, body: unknown): Buffer {
   try {
     return method.encode(body);
   } catch (error) {
-    throw new UsageError(`the body is no message of ${method.path}: ${messageOf(error)}`);
+    throw new UsageError(`the body is not a valid message for ${method.path}: ${messageOf(error)}`);
   }
 }
 

@@ -39,7 +39,7 @@ export function openHttpParticipant(options: ParticipantOptions): ProbedParticip
       case 'lost':
         return noAnswer(messageOf(end.error));
       case 'withdrawn':
-        return noAnswer('it was taken back');
+        return noAnswer('cancelled');
     }
   };
   return { ask: (call) => pollUntilEnd(() => send(call), timeoutMs), close: () => pool.close() };

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { ProbeCall, ProbedParticipant, ProbeReply } from './probed-participant.ts';
 
-/** What one check found: null where it is as it must be, else what is wrong. */
+/** What is wrong; null if the check passed. */
 export type Flaw = string | null;
 
 export type Check = Readonly<{
   name: string;
-  /** What must hold, as a sentence. */
+  /** What the participant must do. */
   rule: string;
   run(probe: Probe): Promise<Flaw>;
 }>;
 
-/** One saga of its own for every check. */
+/** Every check has its own saga. */
 export type Probe = Readonly<{
   action(more?: Partial<ProbeCall>): Promise<ProbeReply>;
   undo(more?: Partial<ProbeCall>): Promise<ProbeReply>;
-  /** Another body that means another request. */
+  /** A different valid request body. */
   otherBody: unknown;
 }>;
 
@@ -33,21 +33,21 @@ export function newProbe({ ask }: ProbedParticipant, otherBody: unknown): Probe 
 const past = (): Date => new Date(Date.now() - 60_000);
 const longAgo = (): Date => new Date(Date.now() - 50 * 365 * 86_400_000);
 
-/** In this order; the first two are what all others build upon. */
+/** In order; the others depend on the first two. */
 export const checks: readonly Check[] = [
   {
     name: 'action',
-    rule: 'an action is done, and answers with JSON or nothing',
+    rule: 'an action succeeds and returns JSON or nothing',
     run: async ({ action }) => isDone('the action', await action()),
   },
   {
     name: 'undo',
-    rule: 'a done action can be undone',
+    rule: 'an action can be undone',
     run: async ({ action, undo }) => isDone('the action', await action()) ?? isDone('the undo', await undo()),
   },
   {
     name: 'action-again',
-    rule: 'the same action again gets the same answer',
+    rule: 'a duplicate action returns the same answer',
     run: async ({ action }) => {
       const first = await action();
       return isDone('the action', first) ?? isSame('the second', first, await action({ attempt: 2 }));
@@ -55,7 +55,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'undo-again',
-    rule: 'the same undo again gets the same answer',
+    rule: 'a duplicate undo returns the same answer',
     run: async ({ action, undo }) => {
       await action();
       const first = await undo();
@@ -64,7 +64,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'action-after-undo',
-    rule: 'an action that was undone is not done again',
+    rule: 'an action is not executed again after its undo',
     run: async ({ action, undo }) => {
       await action();
       return isDone('the undo', await undo()) ?? isUndone(await action({ attempt: 2 }));
@@ -72,12 +72,12 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'undo-first',
-    rule: 'an undo before its action succeeds, and the late action is not done',
+    rule: 'an undo before its action succeeds, and the late action is rejected',
     run: async ({ action, undo }) => isDone('the undo', await undo()) ?? isUndone(await action()),
   },
   {
     name: 'overlapping-actions',
-    rule: 'one action that arrives several times at once gets one answer',
+    rule: 'concurrent duplicates of an action return the same answer',
     run: async ({ action }) => {
       const replies = await Promise.all(Array.from({ length: OVERLAPPING }, () => action()));
       const [first, ...others] = replies as [ProbeReply, ...ProbeReply[]];
@@ -89,7 +89,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'overlapping-undo',
-    rule: 'an undo that arrives together with its action has the last word',
+    rule: 'a concurrent undo takes precedence over its action',
     run: async ({ action, undo }) => {
       const [, undone] = await Promise.all([action(), undo(), undo()]);
       return isDone('the undo', undone) ?? isUndone(await action({ attempt: 2 }));
@@ -97,7 +97,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'other-body',
-    rule: 'the same step with another body is refused',
+    rule: 'the same step with a different body is rejected',
     run: async ({ action, otherBody }) => {
       const first = isDone('the action', await action());
       return first ?? isStatus([422, 409, 400], 'the other body', await action({ body: otherBody }));
@@ -105,7 +105,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'other-step',
-    rule: 'another step of the same saga is another matter',
+    rule: 'steps of the same saga are independent',
     run: async ({ action, undo }) => {
       await action();
       const flaw = isDone('the undo', await undo());
@@ -118,14 +118,14 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'late-action',
-    rule: 'an action does not begin after its saga-deadline',
+    rule: 'an action does not start after its saga-deadline',
     run: async ({ action }) =>
       isStatus([408], 'the late action', await action({ deadline: past() })) ??
       isDone('the action in time', await action({ attempt: 2 })),
   },
   {
     name: 'late-undo',
-    rule: 'an undo does not begin after its saga-deadline',
+    rule: 'an undo does not start after its saga-deadline',
     run: async ({ action, undo }) => {
       await action();
       const late = isStatus([408], 'the late undo', await undo({ deadline: past() }));
@@ -134,7 +134,7 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'late-repetition',
-    rule: 'what is known is told after the saga-deadline too',
+    rule: 'a known answer is also returned after the saga-deadline',
     run: async ({ action }) => {
       const first = await action();
       return isDone('the action', first) ?? isSame('the late one', first, await action({ deadline: past() }));
@@ -142,13 +142,13 @@ export const checks: readonly Check[] = [
   },
   {
     name: 'forgotten-undo',
-    rule: 'an undo of what nobody can remember is no empty success',
+    rule: 'an undo of an action older than the retention returns 410',
     run: async ({ undo }) => isStatus([410], 'the undo', await undo({ startedAt: longAgo() })),
   },
   ...['saga-id', 'saga-step', 'saga-op'].map((header): Check => {
     return {
       name: `no-${header}`,
-      rule: `a call without ${header} is refused`,
+      rule: `a call without ${header} is rejected`,
       run: async ({ action }) => isStatus([400], 'the call', await action({ without: [header] })),
     };
   }),
@@ -161,30 +161,30 @@ function describe({ label, text, result }: ProbeReply): string {
 
 function isDone(what: string, reply: ProbeReply): Flaw {
   const { status, text } = reply;
-  if (status === 202) return `${what} was still working when the time was over`;
-  if (status < 200 || status > 299) return `${what} was answered with ${describe(reply)}`;
+  if (status === 202) return `${what} timed out while still working`;
+  if (status < 200 || status > 299) return `${what} returned ${describe(reply)}`;
   if (text.trim() === '') return null;
   try {
     JSON.parse(text);
     return null;
   } catch {
-    return `${what} was answered with something else than JSON: ${describe(reply)}`;
+    return `${what} did not return JSON: ${describe(reply)}`;
   }
 }
 
 function isSame(what: string, first: ProbeReply, other: ProbeReply): Flaw {
   if (first.status === other.status && first.text === other.text) return null;
-  return `${what} was answered with ${describe(other)}, the first with ${describe(first)}`;
+  return `${what} returned ${describe(other)}, the first ${describe(first)}`;
 }
 
 function isUndone(reply: ProbeReply): Flaw {
   if (reply.status >= 200 && reply.status <= 299)
-    return `the action was done after its undo: ${describe(reply)}`;
+    return `the action was executed after its undo: ${describe(reply)}`;
   if (reply.status === 409 && reply.result === 'already-compensated') return null;
-  return `the action after the undo was answered with ${describe(reply)}, not with 409 and saga-result: already-compensated`;
+  return `the action after the undo returned ${describe(reply)}, not 409 with saga-result: already-compensated`;
 }
 
 function isStatus(expected: readonly number[], what: string, reply: ProbeReply): Flaw {
   if (expected.includes(reply.status)) return null;
-  return `${what} was answered with ${describe(reply)}, not with ${expected.join(' or ')}`;
+  return `${what} returned ${describe(reply)}, not ${expected.join(' or ')}`;
 }

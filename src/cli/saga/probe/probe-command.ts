@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { withExamples } from '../../examples.ts';
 import { SilentFailure, UsageError } from '../../exit-code.ts';
 import { parseJson, readText } from '../../json-input.ts';
-import { escapeText } from '../../output/escape-text.ts';
+import { escapeText } from '../../../kernel/escape-text.ts';
 import { createPrinter, type Printer } from '../../output/printer.ts';
 import type { Column } from '../../output/render-table.ts';
 import type { Terminal } from '../../terminal.ts';
@@ -28,20 +28,23 @@ export function addProbeCommand(saga: Command, terminal: Terminal): void {
     saga
       .command('probe')
       .description(
-        'call a participant as sagas do when things go wrong (twice, late, overlapping, undo first) and tell what ' +
-          'it gets wrong; it really does and undoes the action, so use a system for tests',
+        'test a participant with duplicate, late, concurrent and out-of-order calls; executes the action and its ' +
+          'undo, so use a test system',
       )
-      .argument('<url>', 'where the participant is: http, https, grpc or grpcs', readUrl)
-      .requiredOption('--action <method>', "the action: 'POST /reserve', or shop.v1.Inventory.Reserve")
-      .requiredOption('--undo <method>', 'its undo, likewise')
-      .option('--proto <path>', 'a .proto file or a folder of them; by default the gRPC server is asked')
-      .addOption(new Option('--body <json>', 'what the action is sent').conflicts('bodyFile'))
-      .option('--body-file <file>', 'what the action is sent, from a file; - is standard input')
-      .option('--undo-body <json>', 'what the undo is sent; by default the same')
-      .option('--other-body <json>', 'another valid request; by default the body with one more field')
-      .option('--header <header>', "such as 'authorization: Bearer …'; may be repeated", addHeader, [])
-      .option('--timeout <seconds>', 'of one call, polls included', wholeNumber(1, 3600), 30)
-      .option('--json', 'as JSON'),
+      .argument('<url>', 'base URL of the participant: http, https, grpc or grpcs', readUrl)
+      .requiredOption(
+        '--action <method>',
+        "method of the action: 'POST /reserve', or shop.v1.Inventory.Reserve",
+      )
+      .requiredOption('--undo <method>', 'method of the undo')
+      .option('--proto <path>', '.proto file, or a folder of them (default: gRPC server reflection)')
+      .addOption(new Option('--body <json>', 'request body of the action').conflicts('bodyFile'))
+      .option('--body-file <file>', 'request body of the action, from a file; - is standard input')
+      .option('--undo-body <json>', 'request body of the undo (default: the same)')
+      .option('--other-body <json>', 'a different valid request body (default: the body with one more field)')
+      .option('--header <header>', "header such as 'authorization: Bearer …'; may be repeated", addHeader, [])
+      .option('--timeout <seconds>', 'timeout of one call, including polls', wholeNumber(1, 3600), 30)
+      .option('--json', 'print JSON'),
     `redrive saga probe http://localhost:3000 --action 'POST /reserve' --undo 'POST /release' --body '{"sku":"shoe"}'`,
   ).action((url: URL, args: ProbeArgs) => probe(terminal, url, args));
 }
@@ -55,7 +58,7 @@ async function probe(terminal: Terminal, url: URL, args: ProbeArgs): Promise<voi
     options: '--body or --body-file',
   };
   const body = parseJson(await readText(terminal, from), 'the body');
-  const undoBody = args.undoBody === undefined ? body : parseJson(args.undoBody, 'the body of the undo');
+  const undoBody = args.undoBody === undefined ? body : parseJson(args.undoBody, 'the undo body');
   const isGrpc = url.protocol.startsWith('grpc');
   const otherBody = otherBodyOf(args.otherBody, body, isGrpc);
   const readMethod = isGrpc ? readGrpcMethod : readHttpMethod;
@@ -76,7 +79,7 @@ async function probe(terminal: Terminal, url: URL, args: ProbeArgs): Promise<voi
   if (results.some(({ result }) => result !== 'pass')) throw new SilentFailure();
 }
 
-/** Other commands need not load what sends the calls. */
+/** Loaded on demand, to keep other commands fast. */
 async function openParticipant(
   proto: string | undefined,
   options: ParticipantOptions,
@@ -103,7 +106,7 @@ function show(print: Printer, url: URL, results: readonly CheckResult[], asJson:
     {
       title: 'RESULT',
       text: ({ result }) => result,
-      paint: (cell, { result }) => print.paint(tones[result], cell),
+      tone: ({ result }) => tones[result],
     },
     { title: 'RULE', text: ({ rule }) => rule },
   ];
@@ -115,33 +118,34 @@ function show(print: Printer, url: URL, results: readonly CheckResult[], asJson:
 
 function otherBodyOf(text: string | undefined, body: unknown, isGrpc: boolean): unknown {
   if (text !== undefined) return parseJson(text, 'the other body');
-  if (isGrpc) throw new UsageError('a message has no fields to spare: give another one with --other-body');
+  if (isGrpc) throw new UsageError('gRPC needs --other-body: a different valid request body');
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  if (!isObject) throw new UsageError('the body is no object: give another one with --other-body');
+  if (!isObject) throw new UsageError('the body is not an object: also give --other-body');
   return { ...body, redrive_probe: 'another body' };
 }
 
 function readUrl(text: string): URL {
   const url = URL.parse(text);
   if (url !== null && /^(https?|grpcs?):$/.test(url.protocol) && url.host !== '') return url;
-  throw new InvalidArgumentError('It is no address such as http://localhost:3000 or grpc://localhost:3000.');
+  throw new InvalidArgumentError('Use a URL such as http://localhost:3000 or grpc://localhost:3000.');
 }
 
-/** A path alone is posted to. */
+/** The default verb is POST. */
 function readHttpMethod(text: string): string {
   const [, verb = 'POST', path] = /^(?:(GET|POST|PUT|PATCH|DELETE) +)?(\/[^\s#]*)$/.exec(text) ?? [];
   if (path === undefined)
-    throw new UsageError(`no method and path such as 'POST /reserve': ${escapeText(text)}`);
+    throw new UsageError(`not a method and path such as 'POST /reserve': ${escapeText(text)}`);
   return `${verb} ${path}`;
 }
 
 function readGrpcMethod(text: string): string {
   if (/^\w+(\.\w+)+$/.test(text)) return text;
-  throw new UsageError(`no method such as shop.v1.Inventory.Reserve: ${escapeText(text)}`);
+  throw new UsageError(`not a method such as shop.v1.Inventory.Reserve: ${escapeText(text)}`);
 }
 
 function addHeader(text: string, before: ProbeArgs['header']): ProbeArgs['header'] {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([\t\x20-\x7e]*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidArgumentError("It is not 'name: value'.");
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError("Use the form 'name: value'.");
   return [...before, [name.toLowerCase(), value]];
 }

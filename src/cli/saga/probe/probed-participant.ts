@@ -7,34 +7,33 @@ export type ProbeCall = Readonly<{
   op: 'action' | 'undo';
   step?: string;
   attempt?: number;
-  /** The sample body by default. */
+  /** Default: the sample body. */
   body?: unknown;
-  /** When it may begin at the latest; in five minutes by default. */
+  /** Latest start. Default: in five minutes. */
   deadline?: Date;
-  /** When its saga began; a moment ago by default. */
+  /** Start of its saga. Default: one second ago. */
   startedAt?: Date;
-  /** Headers that are left out. */
+  /** Headers to omit. */
   without?: readonly string[];
 }>;
 
-/** An answer that came, in HTTP's words; `status` 0 is none. */
+/** An answer in terms of HTTP; `status` 0 means no answer. */
 export type ProbeReply = Readonly<{
   status: number;
-  /** What really came: `HTTP 409`, `gRPC ABORTED`. */
+  /** The protocol's own status: `HTTP 409`, `gRPC ABORTED`. */
   label: string;
   text: string;
-  /** The header or trailer saga-result. */
+  /** Header or trailer saga-result. */
   result: string | null;
   retryAfterMs: number | null;
 }>;
 
 export type ProbedParticipant = Readonly<{
-  /** As a saga does it: what is working is asked again, until it answers otherwise. */
+  /** Polls while the participant answers `working`, as a saga does. */
   ask(call: ProbeCall): Promise<ProbeReply>;
   close(): Promise<void>;
 }>;
 
-/** What both protocols need. */
 export type ParticipantOptions = Readonly<{
   url: URL;
   /** `POST /reserve`, or `shop.v1.Inventory.Reserve`. */
@@ -45,12 +44,12 @@ export type ParticipantOptions = Readonly<{
 }>;
 
 const STEP = 'redrive-probe';
-const BEGINS_WITHIN_MS = 300_000;
+const STARTS_WITHIN_MS = 300_000;
 const POLL_MS = 200;
 export const MAX_POLL_MS = 5000;
 export const MAX_ANSWER_BYTES = 262_144;
 
-/** Asks until the answer is another one than `working`, or the time is over. */
+/** Polls until the answer is not `working`, or until the timeout. */
 export async function pollUntilEnd(send: () => Promise<ProbeReply>, timeoutMs: number): Promise<ProbeReply> {
   const endsAtMs = performance.now() + timeoutMs;
   for (;;) {
@@ -60,7 +59,7 @@ export async function pollUntilEnd(send: () => Promise<ProbeReply>, timeoutMs: n
   }
 }
 
-/** As a saga sends them. */
+/** The headers that a saga sends. */
 export function sagaHeadersOf(call: ProbeCall): Readonly<Record<string, string>> {
   const { sagaId, step = STEP, attempt = 1 } = call;
   const now = Date.now();
@@ -73,7 +72,7 @@ export function sagaHeadersOf(call: ProbeCall): Readonly<Record<string, string>>
     'saga-epoch': '1',
     'idempotency-key': `${sagaId}:${step}:${op}`,
     'saga-started-at': (call.startedAt ?? new Date(now - 1000)).toISOString(),
-    'saga-deadline': (call.deadline ?? new Date(now + BEGINS_WITHIN_MS)).toISOString(),
+    'saga-deadline': (call.deadline ?? new Date(now + STARTS_WITHIN_MS)).toISOString(),
   };
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => call.without?.includes(name) !== true),
@@ -88,6 +87,6 @@ export function unreachable({ host }: URL, why: string): AppError {
   return new AppError(
     'SYS_SAGA_PARTICIPANT_UNREACHABLE',
     'unavailable',
-    `the participant at ${host} cannot be reached: ${why}`,
+    `cannot reach the participant at ${host}: ${why}`,
   );
 }

@@ -5,14 +5,14 @@ export type CheckResult = Readonly<{
   check: string;
   rule: string;
   result: 'pass' | 'fail' | 'skipped';
-  /** What is wrong, or why it was skipped. */
+  /** What is wrong, or why the check was skipped. */
   found: string | null;
 }>;
 
-/** Without these nothing else can be said. */
+/** The first checks, without which the others make no sense. */
 const BASICS = 2;
 
-/** Runs the checks one after another, each in a saga of its own, and undoes what it did as far as it can. */
+/** Runs the checks one after another, each in its own saga, and undoes its action. */
 export async function* runProbe(
   participant: ProbedParticipant,
   otherBody: unknown,

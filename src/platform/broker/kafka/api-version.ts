@@ -3,7 +3,7 @@ import type { Link } from './connections.ts';
 
 type VersionedApi = Readonly<{ key: number; version: number }>;
 
-/** The first of the versions, newest first, that the broker offers too. */
+/** The newest of the versions that the broker supports. */
 export function offered<T extends VersionedApi>(link: Link, newestFirst: readonly [T, ...T[]]): T {
   const range = link.apis.get(newestFirst[0].key);
   const found = newestFirst.find(
@@ -14,6 +14,6 @@ export function offered<T extends VersionedApi>(link: Link, newestFirst: readonl
   throw new AppError(
     'SYS_BROKER_UNSUPPORTED',
     'internal',
-    `the broker is too old, Kafka 3.1 or later is needed: it offers ${has}`,
+    `the broker is too old: it supports ${has}; Redrive needs Kafka 3.1 or later`,
   );
 }

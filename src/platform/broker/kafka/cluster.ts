@@ -5,21 +5,26 @@ import { endpointKey, type Connections, type Endpoint, type Link } from './conne
 import { hasPassed, noLaterThan, type Deadline } from './deadline.ts';
 import { protocolCode, responseOf, toAppError } from './kafka-errors.ts';
 
-/** A topic as the cluster described it. `code` is set when it could not be described: then nothing else holds. */
+/** A topic as the cluster described it. If `code` is set, it could not be described, and the other fields are invalid. */
 export type TopicView = Readonly<{
   topic: string;
   topicId: string;
   isInternal: boolean;
   code: string | undefined;
-  /** The leader's node by partition; -1 where there is none now. */
+  /** Only if rights were requested; true if the cluster does not report them. */
+  mayWrite?: boolean;
+  /** The leader's node by partition; -1 if there is none. */
   leaders: readonly number[];
   readAtMs: number;
 }>;
 
 export type ClusterView = Readonly<{ clusterId: string; topics: ReadonlyMap<string, TopicView> }>;
 
-/** Fetches wait on the broker's side and would hold up everything behind them, so each purpose has its connections. */
-export type Purpose = 'control' | 'fetch' | 'produce';
+/**
+ * Each purpose has its own connections: a fetch waits on the broker and blocks every later request on its connection.
+ * `verify`: fetches of a request, whose timeout must not close the reader's connection.
+ */
+export type Purpose = 'control' | 'fetch' | 'verify' | 'produce';
 
 export type Cluster = Readonly<{
   askAny<T>(deadline: Deadline, what: string, question: (link: Link) => Promise<T>): Promise<T>;
@@ -29,15 +34,15 @@ export type Cluster = Readonly<{
     what: string,
     question: (link: Link) => Promise<T>,
   ): Promise<T>;
-  /** Asks the cluster now, for these topics or for all of them. */
-  describe(topics: readonly string[] | 'all', deadline: Deadline): Promise<ClusterView>;
-  /** As `describe`, but what is known and not older than `maxAgeMs` is not asked again. */
+  /** Requests the metadata of these topics or of all, optionally with our rights. */
+  describe(topics: readonly string[] | 'all', deadline: Deadline, withRights?: boolean): Promise<ClusterView>;
+  /** Like `describe`, but uses cached metadata that is not older than `maxAgeMs`. */
   topics(
     topics: readonly string[],
     deadline: Deadline,
     maxAgeMs?: number,
   ): Promise<ReadonlyMap<string, TopicView>>;
-  /** What is known about the topic has proved wrong: ask again next time. */
+  /** Removes the topic from the cache. */
   forget(topic: string): void;
 }>;
 
@@ -52,7 +57,7 @@ export function createCluster(
   let nodes: ReadonlyMap<number, Endpoint> = new Map();
   let lastGood: Endpoint | undefined;
 
-  /** The one that answered last, then those the cluster named, then those that were configured. */
+  /** The one that answered last, then the nodes of the cluster, then the configured ones. */
   const candidates = (): readonly Endpoint[] => {
     const all = [...(lastGood ? [lastGood] : []), ...nodes.values(), ...bootstrap];
     return [...new Map(all.map((endpoint) => [endpointKey(endpoint), endpoint])).values()];
@@ -75,13 +80,14 @@ export function createCluster(
     throw toAppError(errors.length === 1 ? errors[0] : new AggregateError(errors, 'no broker answered'));
   };
 
-  const describe: Cluster['describe'] = async (topics, deadline) => {
+  const describe: Cluster['describe'] = async (topics, deadline, withRights = false) => {
     const response = await askAny(deadline, 'metadata', (link) => {
       const api = offered(link, [metadataV12.api, metadataV11.api, metadataV10.api]);
-      return responseOf(api.async(link.connection, topics === 'all' ? null : [...topics], false, false));
+      const names = topics === 'all' ? null : [...topics];
+      return responseOf(api.async(link.connection, names, false, withRights));
     });
     nodes = new Map(response.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }]));
-    const views = topicViews(response);
+    const views = topicViews(response, withRights);
     if (topics === 'all') known.clear();
     for (const topic of topics === 'all' ? [] : topics) known.delete(topic);
     for (const view of views.values()) if (view.code === undefined) known.set(view.topic, view);
@@ -114,15 +120,25 @@ export function createCluster(
   };
 }
 
-function topicViews(response: metadataV12.MetadataResponse): ReadonlyMap<string, TopicView> {
+const rightsNotReported = -(2 ** 31);
+/** The bit of Kafka's operation WRITE. */
+const writeBit = 1 << 4;
+
+function topicViews(
+  response: metadataV12.MetadataResponse,
+  withRights: boolean,
+): ReadonlyMap<string, TopicView> {
   const readAtMs = performance.now();
   const views = new Map<string, TopicView>();
-  for (const { name, topicId, isInternal, errorCode, partitions } of response.topics) {
+  for (const { name, topicId, isInternal, errorCode, partitions, ...topic } of response.topics) {
     if (typeof name !== 'string') continue;
+    const rights = topic.topicAuthorizedOperations;
+    const mayWrite = rights === rightsNotReported || (rights & writeBit) !== 0;
     const leaders: number[] = [];
     for (const { partitionIndex, leaderId } of partitions) leaders[partitionIndex] = leaderId;
     const code = errorCode === 0 ? undefined : protocolCode(errorCode);
-    views.set(name, { topic: name, topicId, isInternal, code, leaders, readAtMs });
+    const view = { topic: name, topicId, isInternal, code, leaders, readAtMs };
+    views.set(name, withRights ? { ...view, mayWrite } : view);
   }
   return views;
 }

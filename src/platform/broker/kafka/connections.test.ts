@@ -63,7 +63,7 @@ const askAtOnce = ({ connections, endpoint }: Fixture): Promise<readonly Promise
 const statuses = (results: readonly PromiseSettledResult<Link>[]): ReadonlySet<string> =>
   new Set(results.map(({ status }) => status));
 
-test('all who ask at once share one connection to a broker that was not connected yet', async (context) => {
+test('concurrent requests share one new connection', async (context) => {
   const fixture = await listen(context);
   assert.deepEqual(statuses(await askAtOnce(fixture)), new Set(['fulfilled']));
   assert.equal(fixture.accepted.length, 1);
@@ -71,7 +71,7 @@ test('all who ask at once share one connection to a broker that was not connecte
   assert.equal(fixture.accepted.length, 1);
 });
 
-test('all who ask at once after the connection was lost share the next one', async (context) => {
+test('concurrent requests after a lost connection share the next one', async (context) => {
   const fixture = await listen(context);
   const { connections, endpoint, accepted } = fixture;
   await connections.ask(endpoint, deadlineIn(5000), 'the end', async ({ connection }) => {
@@ -83,7 +83,7 @@ test('all who ask at once after the connection was lost share the next one', asy
   assert.equal(accepted.length, 2);
 });
 
-test('all who wait for a connection that fails hear of it, and the next ones share another', async (context) => {
+test('all requests waiting for a connection fail with it, and later ones share another', async (context) => {
   const fixture = await listen(context, (socket, nth) => (nth === 1 ? hangUp : answer)(socket));
   assert.deepEqual(statuses(await askAtOnce(fixture)), new Set(['rejected']));
   assert.equal(fixture.accepted.length, 1);
@@ -91,7 +91,7 @@ test('all who wait for a connection that fails hear of it, and the next ones sha
   assert.equal(fixture.accepted.length, 2);
 });
 
-test('a connection that cannot even be begun is named as what it is, each time', async () => {
+test('a connection that cannot be opened fails with its cause, each time', async () => {
   const connections = createConnections('redrive-test', { ...options, connectTimeout: 10 });
   const nowhere = { host: '127.0.0.1', port: 65_536 };
   for (const attempt of ['first', 'second'])

@@ -5,15 +5,15 @@ import { within, type Deadline } from './deadline.ts';
 
 export type Endpoint = Readonly<{ host: string; port: number }>;
 
-/** An open connection, and what the broker behind it can do. */
+/** An open connection, and the APIs that its broker supports. */
 export type Link = Readonly<{
   connection: Connection;
   apis: ReadonlyMap<number, apiVersionsV3.ApiVersionsResponseApi>;
 }>;
 
-/** One connection per broker, made when it is needed and made again after it was lost. */
+/** One connection per broker, opened on demand and opened again after it was lost. */
 export type Connections = Readonly<{
-  /** Asks over the broker's connection; one that lets the deadline pass is dropped, so that nobody waits on it again. */
+  /** Sends a request on the broker's connection. A connection that lets the deadline pass is closed. */
   ask<T>(
     endpoint: Endpoint,
     deadline: Deadline,
@@ -27,34 +27,34 @@ const software = ['redrive', '1'] as const;
 
 export const endpointKey = ({ host, port }: Endpoint): string => `${host}:${port}`;
 
-/** A connection from the moment it is begun, so that those who come while it is made wait for it too. */
-type Held = Readonly<{ connection: Connection; link: Promise<Link> }>;
+/** Also while it is being opened, so that concurrent callers wait for the same connection. */
+type Opening = Readonly<{ connection: Connection; link: Promise<Link> }>;
 
 export function createConnections(clientId: string, options: ConnectionOptions): Connections {
-  const held = new Map<string, Held>();
+  const open = new Map<string, Opening>();
 
-  /** Does nothing when another connection has taken its place. */
+  /** Does nothing if the connection was replaced already. */
   const drop = (key: string, connection: Connection): void => {
-    if (held.get(key)?.connection !== connection) return;
-    held.delete(key);
+    if (open.get(key)?.connection !== connection) return;
+    open.delete(key);
     end(connection);
   };
 
-  const begin = (endpoint: Endpoint): Held => {
+  const begin = (endpoint: Endpoint): Opening => {
     const key = endpointKey(endpoint);
     const connection = new Connection(clientId, options);
     const lost = (): void => drop(key, connection);
     connection.on('error', lost);
     connection.on('close', lost);
     const begun = { connection, link: establish(connection, endpoint) };
-    held.set(key, begun);
+    open.set(key, begun);
     begun.link.catch(lost);
     return begun;
   };
 
-  /** Finds or begins the connection before it first waits: however many ask at once, they share one. */
+  /** Finds or opens the connection before the first await, so that concurrent callers share one. */
   const get = async (endpoint: Endpoint): Promise<Link> => {
-    const link = await (held.get(endpointKey(endpoint)) ?? begin(endpoint)).link;
+    const link = await (open.get(endpointKey(endpoint)) ?? begin(endpoint)).link;
     if (link.connection.status === ConnectionStatuses.REAUTHENTICATING) await link.connection.ready();
     return link;
   };
@@ -75,8 +75,8 @@ export function createConnections(clientId: string, options: ConnectionOptions):
     },
     close: () => {
       closed = true;
-      for (const { connection } of held.values()) end(connection);
-      held.clear();
+      for (const { connection } of open.values()) end(connection);
+      open.clear();
     },
   };
 }
@@ -87,10 +87,10 @@ async function establish(connection: Connection, { host, port }: Endpoint): Prom
   return { connection, apis: new Map(apiKeys.map((api) => [api.apiKey, api])) };
 }
 
-/** Ends it now: a polite close waits for a broker that may never read again. */
+/** Destroys the socket: a graceful close waits for a broker that may never answer. */
 function end(connection: Connection): void {
   connection.close(() => {});
-  // The client's types do not know that there is none where it could not even begin to connect.
+  // Despite its type it is undefined if the connection attempt has not started.
   const socket: Socket | undefined = connection.socket;
   socket?.destroy();
 }

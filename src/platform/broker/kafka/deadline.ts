@@ -1,6 +1,6 @@
 import { AppError } from '../../../kernel/errors.ts';
 
-/** A point in time after which nobody waits any more, and the signal that ends the waiting earlier. */
+/** A point in time after which a call times out, and a signal that aborts it earlier. */
 export type Deadline = Readonly<{ atMs: number; signal: AbortSignal | undefined }>;
 
 export const deadlineIn = (timeoutMs: number, signal?: AbortSignal): Deadline => ({
@@ -8,7 +8,7 @@ export const deadlineIn = (timeoutMs: number, signal?: AbortSignal): Deadline =>
   signal,
 });
 
-/** The nearer of the two, with the signal of the first. */
+/** The earlier of the two, with the signal of the first. */
 export const noLaterThan = (deadline: Deadline, timeoutMs: number): Deadline => ({
   atMs: Math.min(deadline.atMs, performance.now() + timeoutMs),
   signal: deadline.signal,
@@ -18,8 +18,8 @@ export const hasPassed = (deadline: Deadline): boolean =>
   deadline.signal?.aborted === true || performance.now() >= deadline.atMs;
 
 /**
- * Waits for the work, but not beyond the deadline. The work itself goes on; whoever can end it does so in its
- * own way. Rejects with the signal's reason, or with SYS_BROKER_TIMEOUT.
+ * Waits for the work until the deadline. Does not stop the work. Rejects with the signal's reason, or with
+ * SYS_BROKER_TIMEOUT.
  */
 export async function within<T>(deadline: Deadline, what: string, work: Promise<T>): Promise<T> {
   const { signal } = deadline;

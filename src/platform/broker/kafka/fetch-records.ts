@@ -11,10 +11,10 @@ import {
   responseOf,
   toAppError,
 } from './kafka-errors.ts';
-import { earliest, latest, listOffsets, partitionKey } from './list-offsets.ts';
+import { earliest, highWatermark, listOffsets, partitionKey } from './list-offsets.ts';
 import { readCommitted } from './read-committed.ts';
 
-/** A position with its place in the caller's list and the node that leads its partition. */
+/** A position with its index in the caller's list and the node that leads its partition. */
 type Placed = Readonly<{ index: number; position: Position; node: number }>;
 
 type FetchResponse = fetchV17.FetchResponse;
@@ -24,15 +24,15 @@ type Answer = Readonly<{ index: number; result: FetchResult }>;
 
 type NodeFetch = Readonly<{ node: number; placed: readonly Placed[]; limits: FetchLimits }>;
 
-/** How long an answer may take beyond the wait that was asked for. */
+/** How long a response may take beyond the requested wait. */
 const answerPatienceMs = 5000;
 
 const readCommittedOnly = 1;
 const noSession = [0, -1] as const;
 
 /**
- * One result per position, in order, from the leaders of the partitions, all asked at once. What is known about
- * a topic is asked again before a partition is called gone, and after any trouble with it.
+ * One result per position, in order. Sends requests to all leaders in parallel. Refreshes a topic's metadata before it
+ * reports a partition as gone, and after an error.
  */
 export async function fetchRecords(
   cluster: Cluster,
@@ -62,7 +62,7 @@ export async function fetchRecords(
   return results;
 }
 
-/** Finds the leaders; positions whose partition has none, or is gone, are answered at once. */
+/** Finds the leaders. Positions whose partition has none, or is gone, get their result at once. */
 async function place(
   cluster: Cluster,
   positions: readonly Position[],
@@ -90,8 +90,8 @@ async function place(
 }
 
 /**
- * The broker fills the answer in the order of the request, and only the first partition may exceed its share with
- * one large batch: beginning anywhere gives every partition its turn.
+ * The broker fills the response in the order of the request, and only the first partition may exceed its limit with one
+ * large batch. A random start keeps every partition from starving.
  */
 function rotated<T>(items: readonly T[]): readonly T[] {
   const start = Math.floor(Math.random() * items.length);
@@ -124,7 +124,7 @@ async function fetchFromNode(
     const [first, ...others] = placed;
     if (first && others.length === 0)
       return [{ index: first.index, result: unreadable(first.position, error) }];
-    // One partition's bytes cannot be read: asked alone, the others are not held up by it.
+    // One partition's bytes cannot be parsed: fetch each alone, so that the others are not blocked.
     const alone = placed.map((one) => fetchFromNode(cluster, { ...fetch, placed: [one] }, deadline));
     return (await Promise.all(alone)).flat();
   }
@@ -158,7 +158,8 @@ function ask(
       partitionMaxBytes: limits.maxBytesPerPartition,
     })),
   }));
-  return cluster.askNode({ node, purpose: 'fetch' }, deadline, 'fetch', (link) => {
+  const { purpose = 'fetch' } = limits;
+  return cluster.askNode({ node, purpose }, deadline, 'fetch', (link) => {
     const api = offered(link, [fetchV17.api, fetchV16.api, fetchV15.api, fetchV14.api, fetchV13.api]);
     const { maxWaitMs, maxBytes } = limits;
     const sizes = [maxWaitMs, 1, maxBytes, readCommittedOnly] as const;
@@ -169,7 +170,7 @@ function ask(
 function toResult(position: Position, partition: FetchResponsePartition): FetchResult {
   if (partition.errorCode !== 0) return failed(position, protocolCode(partition.errorCode));
   const { topic, topicId, partition: number, offset } = position;
-  const { records, nextOffset } = readCommitted(
+  const { records, skipped, nextOffset } = readCommitted(
     partition.records ?? [],
     partition.abortedTransactions ?? [],
     offset,
@@ -180,15 +181,16 @@ function toResult(position: Position, partition: FetchResponsePartition): FetchR
     partition: number,
     records,
     nextOffset,
-    notRecords: nextOffset - offset - BigInt(records.length),
+    skipped,
     start: partition.logStartOffset,
-    end: partition.lastStableOffset,
+    end: partition.highWatermark,
+    stableEnd: partition.lastStableOffset,
   };
 }
 
 /**
- * Adds to the failures what only another question can tell: where the log begins and ends for a position out of
- * range, and whether a topic that this node does not know is gone or only not yet known to it.
+ * Completes failures with another request: the log ends for a position out of range, and whether a topic that this node
+ * does not know is gone or only not known to it yet.
  */
 async function explain(
   cluster: Cluster,
@@ -219,8 +221,8 @@ async function withRange(
   const { node, failure } = of;
   const partitions = [failure];
   const [starts, ends] = await Promise.all([
-    listOffsets(cluster, { node, partitions, timestamp: earliest }, deadline),
-    listOffsets(cluster, { node, partitions, timestamp: latest }, deadline),
+    listOffsets(cluster, { node, partitions, at: earliest }, deadline),
+    listOffsets(cluster, { node, partitions, at: highWatermark }, deadline),
   ]);
   const start = starts.get(partitionKey(failure));
   const end = ends.get(partitionKey(failure));

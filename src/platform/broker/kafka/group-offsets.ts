@@ -17,8 +17,8 @@ import { hasPassed, type Deadline } from './deadline.ts';
 import { protocolCode, protocolMessage, responseOf, toAppError } from './kafka-errors.ts';
 import { partitionKey } from './list-offsets.ts';
 
-/** The coordinator moves, loads or is being made: these pass by themselves. */
-const passing: ReadonlySet<string> = new Set([
+/** The coordinator moves, loads or is being created: worth a retry. */
+const transient: ReadonlySet<string> = new Set([
   'COORDINATOR_LOAD_IN_PROGRESS',
   'COORDINATOR_NOT_AVAILABLE',
   'NOT_COORDINATOR',
@@ -28,7 +28,7 @@ const passing: ReadonlySet<string> = new Set([
 const retryDelayMs = 150;
 const groupKind = 0;
 
-/** We are no member of the group and it has none: Kafka takes commits from outside into an empty group. */
+/** Kafka accepts commits from non-members if the group is empty. */
 const noMember = { generation: -1, memberId: '' } as const;
 
 export async function committedOffsets(
@@ -62,7 +62,7 @@ export async function committedOffsets(
   });
 }
 
-/** Positions of topics that are gone, or were made again under the same name, are left out: nobody's lag. */
+/** Leaves out positions of topics that were deleted, or created again under the same name. */
 export async function mirrorPositions(
   cluster: Cluster,
   group: string,
@@ -107,7 +107,7 @@ async function askCoordinator<T>(
       return await cluster.askNode({ node, purpose: 'control' }, deadline, `group ${group}`, question);
     } catch (error) {
       deadline.signal?.throwIfAborted();
-      if (!(error instanceof PassingError)) throw toAppError(error);
+      if (!(error instanceof TransientError)) throw toAppError(error);
       await sleep(retryDelayMs, deadline.signal);
       if (hasPassed(deadline)) throw groupError(error.message, group);
     }
@@ -120,16 +120,16 @@ async function coordinatorOf(cluster: Cluster, group: string, deadline: Deadline
     return responseOf(api.async(link.connection, groupKind, [group]));
   });
   const [coordinator] = coordinators;
-  if (!coordinator) throw new PassingError('COORDINATOR_NOT_AVAILABLE');
+  if (!coordinator) throw new TransientError('COORDINATOR_NOT_AVAILABLE');
   check(coordinator.errorCode, group);
   return coordinator.nodeId;
 }
 
-class PassingError extends Error {}
+class TransientError extends Error {}
 
 function check(errorCode: number, group: string): void {
   const code = protocolCode(errorCode);
-  if (passing.has(code)) throw new PassingError(code);
+  if (transient.has(code)) throw new TransientError(code);
   if (errorCode !== 0) throw groupError(code, group);
 }
 

@@ -12,7 +12,7 @@ import {
   positionAt,
   readAll,
   record,
-} from '../conformance/fixtures.ts';
+} from '../../../../tests/support/broker-conformance/fixtures.ts';
 import { partitionOfKey } from '../partitioner.ts';
 import type { Broker, FetchLimits } from '../port.ts';
 import { createKafkaBroker } from './kafka-broker.ts';
@@ -41,20 +41,20 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
     return topic;
   };
 
-  /** Offset and value of all that we see, the way the Java consumer prints it, and how many offsets hold no record. */
+  /** Offset and value of all that we see, the way the Java consumer prints it, and what the other offsets hold. */
   const readWith = async (topic: string, size: FetchLimits) => {
     const [info] = await partitionsOf(broker, topic);
     assert.ok(info);
     const seen: string[][] = [];
-    let notRecords = 0n;
-    for (let offset = info.start; offset < info.end;) {
+    const skipped = { control: 0n, aborted: 0n, gap: 0n };
+    for (let offset = info.start; offset < info.stableEnd;) {
       const batch = batchOf((await broker.fetch([positionAt(info, offset)], size))[0]);
       for (const { offset: at, value } of batch.records)
         seen.push(['0', String(at), value?.toString('base64') ?? '-']);
-      notRecords += batch.notRecords;
+      for (const { kind, from, to } of batch.skipped) skipped[kind] += to - from;
       offset = batch.nextOffset;
     }
-    return { seen, notRecords, end: info.end };
+    return { seen, skipped, info };
   };
 
   it('sees the transactions that the Java read-committed consumer sees', async () => {
@@ -105,9 +105,11 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
       ),
     );
     for (const maxBytesPerPartition of [1, 50_000, 10_000_000]) {
-      const { seen, notRecords, end } = await readWith(topic, { ...limits, maxBytesPerPartition });
+      const { seen, skipped, info } = await readWith(topic, { ...limits, maxBytesPerPartition });
       assert.deepEqual(seen, seenByJava);
-      assert.equal(notRecords, end - BigInt(seen.length));
+      assert.deepEqual(skipped, { control: 10n, aborted: 3n + 1n + 1n + 3n + 300n, gap: 0n });
+      assert.equal(info.stableEnd, BigInt(seen.length) + skipped.control + skipped.aborted);
+      assert.equal(info.end, info.stableEnd + 4n);
     }
     assert.equal(seenByJava.length, 2 + 2 + 2 + 1 + 3 + 1 + 2);
   });
@@ -149,8 +151,23 @@ describe('Beside the Java clients', { skip: await whyNoKafka() }, () => {
       ]),
     );
     assert.deepEqual(
-      (await readAll(broker, topic)).map((read) => [String(read.key), read.value]),
-      codecs.map((codec) => [codec, value]),
+      (await readAll(broker, topic)).map((read) => [String(read.key), read.value, read.compression]),
+      codecs.map((codec) => [codec, value, codec]),
+    );
+  });
+
+  it('compresses with any codec so that the Java consumer can read it', async () => {
+    const topic = await topicWith(1);
+    const value = Buffer.alloc(150_000, 'compress me ');
+    const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const;
+    await broker.publish(
+      codecs.map((compression) => ({ topic, key: null, value, headers: [], compression })),
+      soon,
+    );
+    const consumed = await runJavaScript(kafka.brokers, [['consume', topic]]);
+    assert.deepEqual(
+      consumed,
+      codecs.map((_, offset) => ['0', String(offset), value.toString('base64')]),
     );
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/kafka/kafka-for-tests.ts';
 import { plainUser, scramUser } from '../../../../tools/kafka/start-kafka.ts';
-import { testBrokerConformance } from '../conformance.ts';
+import { testBrokerConformance } from '../../../../tests/support/broker-conformance.ts';
 import {
   batchOf,
   failureOf,
@@ -12,7 +12,7 @@ import {
   positionAt,
   readAll,
   record,
-} from '../conformance/fixtures.ts';
+} from '../../../../tests/support/broker-conformance/fixtures.ts';
 import type { Broker, PublishResult } from '../port.ts';
 import { createKafkaBroker, type SaslCredentials } from './kafka-broker.ts';
 
@@ -129,7 +129,11 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
     assert.equal(failureOf(results[0]).error.kind, 'denied');
     assert.equal(batchOf(results[1]).records.length, 1);
     const [refused, written] = await broker.publish([record(denied), record(allowed)], soon);
-    assert.ok(refused?.result === 'failed' && !refused.retriable);
+    assert.deepEqual(
+      [...(await broker.unwritable([denied, allowed]))].map(([topic, { problem }]) => [topic, problem]),
+      [[denied, 'denied']],
+    );
+    assert.ok(refused?.result === 'failed' && !refused.retriable && refused.fault === 'topic');
     assert.equal(refused.code, 'TOPIC_AUTHORIZATION_FAILED');
     assert.equal(written?.result, 'acked');
     for (const one of [admin, broker]) await one.close();

@@ -8,14 +8,15 @@ import { deadlineIn, within, type Deadline } from './deadline.ts';
 import { fetchRecords } from './fetch-records.ts';
 import { committedOffsets, mirrorPositions } from './group-offsets.ts';
 import { protocolMessage } from './kafka-errors.ts';
-import { latest, listOffsets, partitionKey } from './list-offsets.ts';
+import { firstSince, lastStable, listOffsets, partitionKey } from './list-offsets.ts';
 import { listPartitions } from './list-partitions.ts';
 import { createTopic, deleteTopic } from './manage-topics.ts';
 import { createPublisher } from './publish-records.ts';
+import { unwritableTopics } from './unwritable-topics.ts';
 
 export type SecurityProtocol = 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL';
 
-/** Functions are asked at each new connection, so that credentials which change are taken up. */
+/** Functions are called for each new connection, so that changed credentials are used. */
 export type SaslCredentials = Readonly<{
   mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
   username: string | (() => string | Promise<string>);
@@ -36,7 +37,7 @@ const topicTimeoutMs = 30_000;
 const drainTimeoutMs = 2000;
 const defaultPort = 9092;
 
-/** Nothing is asked of the cluster before the first call; a broker that is away or comes back is the calls' matter. */
+/** Does not connect before the first call; each call handles an unavailable broker itself. */
 export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
   const connections = connectionsFor(options);
   const cluster = createCluster(options.brokers.map(parseEndpoint), connections);
@@ -45,11 +46,13 @@ export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
 
   return {
     clusterId: async (signal) => (await cluster.describe([], asking(signal))).clusterId,
-    partitions: (matches, signal) => listPartitions(cluster, matches, asking(signal)),
+    partitions: (matches, signal, expected = []) =>
+      listPartitions(cluster, { matches, expected }, asking(signal)),
     fetch: (positions, limits, signal) => fetchRecords(cluster, positions, limits, signal),
     offsetAt: (partition, timestampMs, signal) => offsetAt(cluster, partition, timestampMs, asking(signal)),
     committed: (group, partitions, signal) => committedOffsets(cluster, group, partitions, asking(signal)),
     mirror: (group, positions, signal) => mirrorPositions(cluster, group, positions, asking(signal)),
+    unwritable: (topics, signal) => unwritableTopics(cluster, topics, asking(signal)),
     publish: async (records, publishOptions) => {
       const published = publisher(records, publishOptions);
       publishing.add(published);
@@ -71,7 +74,7 @@ export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
 
 const asking = (signal?: AbortSignal): Deadline => deadlineIn(askTimeoutMs, signal);
 
-/** Writes are given up early, because a batch that is sent again is recognised; a fetch waits by nature. */
+/** Writes time out early, because the broker recognises a batch that is sent again; a fetch waits longer. */
 function connectionsFor({ clientId, securityProtocol, sasl, tls }: KafkaBrokerOptions) {
   const usesTls = securityProtocol === 'SSL' || securityProtocol === 'SASL_SSL';
   const usesSasl = securityProtocol === 'SASL_PLAINTEXT' || securityProtocol === 'SASL_SSL';
@@ -90,6 +93,7 @@ function connectionsFor({ clientId, securityProtocol, sasl, tls }: KafkaBrokerOp
   return {
     control: createConnections(clientId, patient),
     fetch: createConnections(clientId, patient),
+    verify: createConnections(clientId, patient),
     produce: createConnections(clientId, quick),
   };
 }
@@ -108,16 +112,16 @@ async function offsetAt(
   const view = (await cluster.topics([partition.topic], deadline)).get(partition.topic);
   const node = view?.topicId === partition.topicId ? view.leaders[partition.partition] : undefined;
   if (node === undefined) throw offsetError(partition, view?.code ?? 'UNKNOWN_TOPIC_ID');
-  const ask = async (at: bigint): Promise<bigint> => {
-    const listed = await listOffsets(cluster, { node, partitions: [partition], timestamp: at }, deadline);
+  const ask = async (at: typeof lastStable): Promise<bigint> => {
+    const listed = await listOffsets(cluster, { node, partitions: [partition], at }, deadline);
     const found = listed.get(partitionKey(partition)) ?? { code: 'UNKNOWN_SERVER_ERROR' };
     if ('offset' in found) return found.offset;
     cluster.forget(partition.topic);
     throw offsetError(partition, found.code);
   };
-  // Negative numbers would mean something else to the broker than a time.
-  const found = await ask(timestamp < 0n ? 0n : timestamp);
-  return found >= 0n ? found : ask(latest);
+  // Negative timestamps have special meanings.
+  const found = await ask(firstSince(timestamp < 0n ? 0n : timestamp));
+  return found >= 0n ? found : ask(lastStable);
 }
 
 const offsetError = ({ topic, partition }: PartitionRef, code: string): AppError =>

@@ -6,9 +6,9 @@ import {
   UserError,
 } from '@platformatic/kafka';
 import { AppError, codeOf, messageOf } from '../../../kernel/errors.ts';
-import type { FetchErrorKind } from '../port.ts';
+import type { FetchErrorKind, PublishFault } from '../port.ts';
 
-/** Kafka's own name for a number of its protocol, `NONE` for 0. */
+/** Kafka's name of an error code, `NONE` for 0. */
 export const protocolCode = (errorCode: number): string =>
   protocolErrorsCodesById[errorCode] ?? `KAFKA_ERROR_${errorCode}`;
 
@@ -16,9 +16,49 @@ export const protocolMessage = (code: string): string => protocolErrors[code]?.m
 
 export const isRetriable = (code: string): boolean => protocolErrors[code]?.canRetry ?? true;
 
+const topicCodes: ReadonlySet<string> = new Set([
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'UNKNOWN_TOPIC_ID',
+  'INCONSISTENT_TOPIC_ID',
+  'INVALID_TOPIC_EXCEPTION',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+]);
+
+/** The broker does not know the session any more: retry with a new one. */
+export const sessionCodes: ReadonlySet<string> = new Set([
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
+  'UNKNOWN_PRODUCER_ID',
+  'INVALID_PRODUCER_EPOCH',
+  'INVALID_PRODUCER_ID_MAPPING',
+  'DUPLICATE_SEQUENCE_NUMBER',
+]);
+
+/** Connection, leader and quorum. */
+const clusterCodes: ReadonlySet<string> = new Set([
+  ...sessionCodes,
+  'BROKER_NOT_AVAILABLE',
+  'NETWORK_EXCEPTION',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_OR_FOLLOWER',
+  'REPLICA_NOT_AVAILABLE',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+  'NOT_ENOUGH_REPLICAS',
+]);
+
+/** The cause of a refused batch. Codes that are not listed are the fault of the records. */
+export function faultOf(code: string): PublishFault {
+  if (topicCodes.has(code)) return 'topic';
+  return clusterCodes.has(code) ? 'cluster' : 'record';
+}
+
+/** The same if nothing was sent: then no record can be the cause. */
+export const faultBeforeSend = (code: string): PublishFault => (topicCodes.has(code) ? 'topic' : 'cluster');
+
 /**
- * The whole response, also when a part of it carries an error code: then the client throws, and the response,
- * with every good part, is inside the error. Callers look at the error codes themselves.
+ * The whole response, even if a part of it has an error code: then the client throws an error that contains the
+ * response. Callers check the error codes themselves.
  */
 export async function responseOf<T>(call: Promise<T>): Promise<T> {
   try {
@@ -29,7 +69,7 @@ export async function responseOf<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** What a partition's error code in a fetch means to the reader. */
+/** What a partition's error code means for the reader. */
 export function fetchErrorKind(code: string): FetchErrorKind {
   switch (code) {
     case 'OFFSET_OUT_OF_RANGE':
@@ -52,8 +92,8 @@ export function fetchErrorKind(code: string): FetchErrorKind {
 }
 
 /**
- * What went wrong between us and the broker, for somebody who can only give up. The client buries a wrong
- * password under several layers of "cannot connect": it is found and named, because waiting does not cure it.
+ * An error of the connection or of the broker as an AppError. The client wraps a wrong password in several layers of
+ * "cannot connect": it is unwrapped, because a retry does not help.
  */
 export function toAppError(error: unknown): AppError {
   const layers = [...errorLayers(error)];
@@ -83,7 +123,7 @@ export function toAppError(error: unknown): AppError {
   });
 }
 
-/** An error, what caused it and what it collected, from the outside in. */
+/** An error with its causes and its aggregated errors, outermost first. */
 function* errorLayers(error: unknown, depth = 0): Generator {
   if (error === undefined || error === null || depth > 10) return;
   yield error;
@@ -104,7 +144,7 @@ const isTlsFailure = (error: unknown): boolean =>
   (error instanceof UserError && /TLS/.test(error.message)) ||
   /^ERR_TLS_|CERT|UNABLE_TO_/.test(codeOf(error) ?? '');
 
-/** Trouble with the connection, as opposed to an answer that came but cannot be read. */
+/** An error of the connection, as opposed to a response that cannot be parsed. */
 export const isConnectionTrouble = (error: unknown): boolean =>
   error instanceof AppError ||
   /^PLT_KFK_(NETWORK|TIMEOUT|AUTHENTICATION|USER|UNEXPECTED_CORRELATION_ID)$/.test(codeOf(error) ?? '');

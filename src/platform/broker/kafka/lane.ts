@@ -2,16 +2,16 @@ import type { Cluster } from './cluster.ts';
 import type { Deadline } from './deadline.ts';
 import type { ProducerSession, ProducerSessions } from './producer-sessions.ts';
 import { sendChunk, type Chunk, type SendOutcome } from './send-chunk.ts';
-import { createSlots, type Slots } from './slots.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
 
 /**
- * The way to one partition of one topic id. One batch is under way at a time, so batches keep their order and
- * their sequence numbers have no gaps. After anything but an ack the lane begins anew under another session:
- * the broker would refuse the next number of the old one, or take it for a batch that it has.
+ * Sends to one partition of one topic id. It sends one batch at a time, so batches keep their order and their sequence
+ * numbers have no gaps. After anything but an ack the lane starts again with a new session: the broker would refuse the
+ * next number of the old one, or take it for a batch that it has.
  */
 export type Lane = Readonly<{
   /** One caller at a time, in the order of arrival. */
-  turn: Slots;
+  exclusive: Semaphore;
   send(chunk: Omit<Chunk, 'session' | 'sequence'>, deadline: Deadline): Promise<SendOutcome>;
 }>;
 
@@ -22,26 +22,26 @@ export function createLane(cluster: Cluster, sessions: ProducerSessions): Lane {
   let sequence = 0;
   let lastOffset = -1n;
 
-  const beginAnew = (): void => {
+  const restart = (): void => {
     if (session) sessions.retire(session);
     session = undefined;
     sequence = 0;
   };
 
   return {
-    turn: createSlots(1),
+    exclusive: createSemaphore(1),
     send: async (chunk, deadline) => {
-      if (sequence > lastSequence) beginAnew();
+      if (sequence > lastSequence) restart();
       session ??= await sessions.current(deadline);
       const outcome = await sendChunk(cluster, { ...chunk, session, sequence }, deadline);
       if (outcome.outcome !== 'acked') {
-        beginAnew();
+        restart();
         return outcome;
       }
       const { baseOffset } = outcome;
       if (baseOffset <= lastOffset) {
         const message = `the broker acknowledged offset ${baseOffset} after ${lastOffset}`;
-        beginAnew();
+        restart();
         lastOffset = -1n;
         cluster.forget(chunk.topic);
         return { outcome: 'unknown', code: 'OFFSET_NOT_GROWING', message };

@@ -7,19 +7,24 @@ import { protocolCode, responseOf } from './kafka-errors.ts';
 
 export type ListedOffset = Readonly<{ offset: bigint } | { code: string }>;
 
-/** Timestamps with a meaning of their own; for a read-committed reader the latest is the last stable offset. */
-export const earliest = -2n;
-export const latest = -1n;
+const readUncommitted = 0;
+const readCommitted = 1;
 
-const readCommittedOnly = 1;
+type Instant = Readonly<{ timestamp: bigint; isolation: number }>;
+
+/** Timestamps with special meanings. The latest depends on the isolation level: less for a read-committed reader. */
+export const earliest: Instant = { timestamp: -2n, isolation: readCommitted };
+export const lastStable: Instant = { timestamp: -1n, isolation: readCommitted };
+export const highWatermark: Instant = { timestamp: -1n, isolation: readUncommitted };
+export const firstSince = (timestamp: bigint): Instant => ({ timestamp, isolation: readCommitted });
 
 export const partitionKey = ({ topic, partition }: Readonly<{ topic: string; partition: number }>): string =>
   `${topic}:${partition}`;
 
-/** By partition key: the first offset at or after the timestamp (-1 where there is none), or why it is not known. */
+/** By partition key: the first offset at or after the timestamp (-1 if there is none), or the error. */
 export async function listOffsets(
   cluster: Cluster,
-  ask: Readonly<{ node: number; partitions: readonly PartitionRef[]; timestamp: bigint }>,
+  ask: Readonly<{ node: number; partitions: readonly PartitionRef[]; at: Instant }>,
   deadline: Deadline,
 ): Promise<ReadonlyMap<string, ListedOffset>> {
   const topics = Map.groupBy(ask.partitions, ({ topic }) => topic);
@@ -28,7 +33,7 @@ export async function listOffsets(
     partitions: partitions.map(({ partition }) => ({
       partitionIndex: partition,
       currentLeaderEpoch: -1,
-      timestamp: ask.timestamp,
+      timestamp: ask.at.timestamp,
     })),
   }));
   const response = await cluster.askNode(
@@ -37,7 +42,7 @@ export async function listOffsets(
     'offsets',
     (link) => {
       const api = offered(link, [listOffsetsV9.api, listOffsetsV8.api, listOffsetsV7.api]);
-      return responseOf(api.async(link.connection, -1, readCommittedOnly, request));
+      return responseOf(api.async(link.connection, -1, ask.at.isolation, request));
     },
   );
   const listed = new Map<string, ListedOffset>();

@@ -11,7 +11,7 @@ const requestTimeoutMs = 5000;
 const pollMs = 25;
 const brokersDefault = -1;
 
-/** Resolves when every partition has a leader that answers for it; an existing topic is left as it is. */
+/** Resolves when every partition has a leader that answers. Does nothing if the topic exists. */
 export async function createTopic(
   cluster: Cluster,
   topic: string,
@@ -32,12 +32,16 @@ export async function createTopic(
   if (code === 'TOPIC_ALREADY_EXISTS') return;
   if (code !== 'NONE') throw topicError(topic, code);
   await until(topic, deadline, async () => {
-    const listing = await listPartitions(cluster, (name) => name === topic, deadline);
+    const listing = await listPartitions(
+      cluster,
+      { matches: (name) => name === topic, expected: [] },
+      deadline,
+    );
     return listing.partitions.length === partitions;
   });
 }
 
-/** Resolves when the cluster no longer describes it; a topic that is not there is as good as deleted. */
+/** Resolves when the cluster no longer lists the topic, also if it did not exist. */
 export async function deleteTopic(cluster: Cluster, topic: string, deadline: Deadline): Promise<void> {
   const { responses } = await cluster.askAny(deadline, `delete topic ${topic}`, (link) =>
     responseOf(

@@ -6,18 +6,19 @@ import type { Cluster } from './cluster.ts';
 import { deadlineIn, hasPassed, within, type Deadline } from './deadline.ts';
 import { isRetriable, protocolCode, protocolMessage, responseOf } from './kafka-errors.ts';
 
-/** The identity under which the broker recognises a batch that is sent again, by its sequence number. */
+/** With the sequence number it identifies a batch, so that the broker recognises one that is sent again. */
 export type ProducerSession = Readonly<{ producerId: bigint; producerEpoch: number }>;
 
 export type ProducerSessions = Readonly<{
   current(deadline: Deadline): Promise<ProducerSession>;
-  /** Nobody begins with this session any more; partitions that are in the middle of it go on. */
+  /** No lane starts with this session any more; lanes that use it continue. */
   retire(session: ProducerSession): void;
 }>;
 
 const askTimeoutMs = 5000;
 const retryDelayMs = 100;
 const unusedTransactionTimeoutMs = 60_000;
+const noRight = 'CLUSTER_AUTHORIZATION_FAILED';
 
 export function createProducerSessions(cluster: Cluster): ProducerSessions {
   let asked: Promise<ProducerSession> | undefined;
@@ -33,7 +34,7 @@ export function createProducerSessions(cluster: Cluster): ProducerSessions {
     }
   };
   return {
-    // All who need one wait for the same answer, each no longer than it may.
+    // Concurrent callers wait for the same response, each until its own deadline.
     current: (deadline) => within(deadline, 'producer id', (asked ??= ask())),
     retire: (session) => {
       if (session !== current) return;
@@ -43,7 +44,7 @@ export function createProducerSessions(cluster: Cluster): ProducerSessions {
   };
 }
 
-/** A broker that has just started has no ids to give yet: that passes. */
+/** A broker that has just started has no ids yet: worth a retry. */
 async function newSession(cluster: Cluster): Promise<ProducerSession> {
   const deadline = deadlineIn(askTimeoutMs);
   for (;;) {
@@ -56,7 +57,8 @@ async function newSession(cluster: Cluster): Promise<ProducerSession> {
     const kind = isRetriable(code) ? 'unavailable' : 'internal';
     if (kind === 'internal' || hasPassed(deadline))
       throw new AppError(
-        'SYS_BROKER_NO_PRODUCER_ID',
+        // Kafka refuses a session to a user without the right to write to any topic.
+        code === noRight ? `SYS_BROKER_${noRight}` : 'SYS_BROKER_NO_PRODUCER_ID',
         kind,
         `no producer id: ${protocolMessage(code)} (${code})`,
       );

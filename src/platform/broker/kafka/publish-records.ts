@@ -1,56 +1,41 @@
 import type { OutgoingRecord, PublishOptions, PublishResult } from '../port.ts';
 import type { Cluster, TopicView } from './cluster.ts';
-import { deadlineIn, type Deadline } from './deadline.ts';
-import { isRetriable, protocolMessage } from './kafka-errors.ts';
+import { deadlineIn } from './deadline.ts';
+import { faultBeforeSend, isRetriable, protocolMessage } from './kafka-errors.ts';
 import { createLane, type Lane } from './lane.ts';
 import { partitionOfKey } from '../partitioner.ts';
 import { createProducerSessions } from './producer-sessions.ts';
-import { chunkEnd, type ChunkLimits } from './record-chunks.ts';
-import { notSent, type SendOutcome } from './send-chunk.ts';
-import { createSlots, type Slots } from './slots.ts';
+import { notSent } from './send-chunk.ts';
+import { sendShare, type Share } from './send-share.ts';
+import { createSemaphore, type Semaphore } from './semaphore.ts';
 
 export type Publisher = (
   records: readonly OutgoingRecord[],
   options: PublishOptions,
 ) => Promise<readonly PublishResult[]>;
 
-/** The records of one call that go to one partition, in order, with their places in the caller's list. */
-type Share = Readonly<{
-  topic: TopicView;
-  partition: number;
-  records: OutgoingRecord[];
-  indexes: number[];
-}>;
-
 type State = Readonly<{
   cluster: Cluster;
-  /** Sends that are under way to a node; one that hangs does not hold up the others. */
-  slotsOf(node: number): Slots;
+  /** Limits concurrent sends per node; a node that hangs does not block the others. */
+  semaphoreOf(node: number): Semaphore;
   laneOf(topicId: string, partition: number): Lane;
-  /** Round robin per topic for records without a key. */
-  nextTurn(topic: string): number;
+  /** Counts the records of a topic without a key, for round robin. */
+  nextIndex(topic: string): number;
 }>;
 
-const chunkLimits = { records: 500, bytes: 900_000 } as const;
 const sendsAtOncePerNode = 16;
-/** The batch as a whole was refused; without the record at fault the rest of it is welcome. */
-const divisible: ReadonlySet<string> = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-]);
 
 export function createPublisher(cluster: Cluster): Publisher {
   const lanes = new Map<string, Lane>();
-  const turns = new Map<string, number>();
-  const slotsByNode = new Map<number, Slots>();
+  const keyless = new Map<string, number>();
+  const semaphores = new Map<number, Semaphore>();
   const sessions = createProducerSessions(cluster);
   const state: State = {
     cluster,
-    slotsOf: (node) => {
-      const slots = slotsByNode.get(node) ?? createSlots(sendsAtOncePerNode);
-      slotsByNode.set(node, slots);
-      return slots;
+    semaphoreOf: (node) => {
+      const semaphore = semaphores.get(node) ?? createSemaphore(sendsAtOncePerNode);
+      semaphores.set(node, semaphore);
+      return semaphore;
     },
     laneOf: (topicId, partition) => {
       const key = `${topicId}:${partition}`;
@@ -58,10 +43,10 @@ export function createPublisher(cluster: Cluster): Publisher {
       lanes.set(key, lane);
       return lane;
     },
-    nextTurn: (topic) => {
-      const turn = turns.get(topic) ?? 0;
-      turns.set(topic, turn + 1);
-      return turn;
+    nextIndex: (topic) => {
+      const count = keyless.get(topic) ?? 0;
+      keyless.set(topic, count + 1);
+      return count;
     },
   };
   return (records, options) => publish(state, records, options);
@@ -78,7 +63,14 @@ async function publish(
   try {
     const topics = await state.cluster.topics([...names], deadline);
     const shares = divide(state, { records, topics, results });
-    await Promise.all(shares.map((share) => sendShare(state, share, results, deadline)));
+    await Promise.all(
+      shares.map((share) => {
+        const { topic, partition } = share;
+        const lane = state.laneOf(topic.topicId, partition);
+        const semaphore = state.semaphoreOf(topic.leaders[partition] ?? -1);
+        return sendShare({ lane, semaphore }, share, results, deadline);
+      }),
+    );
   } catch (error) {
     const failure = notSent(error, signal);
     for (const index of records.keys()) results[index] ??= failure;
@@ -86,7 +78,7 @@ async function publish(
   return results;
 }
 
-/** Deals the records out to their partitions; those whose topic cannot be written to get their result at once. */
+/** Assigns the records to their partitions. Those whose topic is not writable get their result at once. */
 function divide(
   state: State,
   from: Readonly<{
@@ -107,10 +99,8 @@ function divide(
     let ofTopic = shares.get(record.topic);
     if (!ofTopic) shares.set(record.topic, (ofTopic = new Map()));
     const share = ofTopic.get(partition);
-    if (share) {
-      share.records.push(record);
-      share.indexes.push(index);
-    } else ofTopic.set(partition, { topic, partition, records: [record], indexes: [index] });
+    if (share) share.records.push({ record, index });
+    else ofTopic.set(partition, { topic, partition, records: [{ record, index }] });
   }
   return [...shares.values()].flatMap((ofTopic) => [...ofTopic.values()]);
 }
@@ -125,80 +115,18 @@ function refusal(topic: TopicView | undefined): string | undefined {
 
 const refused = (code: string): PublishResult => ({
   result: 'failed',
+  fault: faultBeforeSend(code),
   retriable: code !== unknownTopic && isRetriable(code),
   code,
   message: protocolMessage(code),
 });
 
-/** Without a key, in turn over the partitions that have a leader; with one, where the Java client would put it. */
+/** Without a key: round robin over the partitions that have a leader. With a key: as the Java client does. */
 function partitionFor(state: State, { topic, leaders }: TopicView, key: Buffer | null): number {
   if (key) return partitionOfKey(key, leaders.length);
   for (let tried = 0; tried < leaders.length; tried++) {
-    const partition = state.nextTurn(topic) % leaders.length;
+    const partition = state.nextIndex(topic) % leaders.length;
     if ((leaders[partition] ?? -1) >= 0) return partition;
   }
   return 0;
-}
-
-/** The first chunk that is not acked stops the share: its records tell why, those behind it are held back. */
-async function sendShare(
-  state: State,
-  share: Share,
-  results: PublishResult[],
-  deadline: Deadline,
-): Promise<void> {
-  const { indexes } = share;
-  const lane = state.laneOf(share.topic.topicId, share.partition);
-  let from = 0;
-  try {
-    await lane.turn.use(deadline, async () => {
-      for await (const { outcome, end } of sendChunks(state, lane, share, deadline)) {
-        for (let at = from; at < end; at++)
-          results[indexes[at] ?? 0] = toResult(outcome, { partition: share.partition, at: at - from });
-        if (outcome.outcome === 'acked') from = end;
-      }
-    });
-  } catch (error) {
-    const failure = notSent(error, deadline.signal);
-    for (const index of indexes.slice(from)) results[index] ??= failure;
-  }
-  const behind = indexes[from];
-  if (behind !== undefined)
-    for (const index of indexes.slice(from)) results[index] ??= { result: 'skipped', behind };
-}
-
-/** Chunk after chunk until one is not acked. A refused batch is divided until the record at fault stands alone. */
-async function* sendChunks(
-  state: State,
-  lane: Lane,
-  { topic, partition, records }: Share,
-  deadline: Deadline,
-): AsyncGenerator<Readonly<{ outcome: SendOutcome; end: number }>> {
-  const slots = state.slotsOf(topic.leaders[partition] ?? -1);
-  let limits: ChunkLimits = chunkLimits;
-  for (let from = 0; from < records.length;) {
-    const end = chunkEnd(records, from, limits);
-    const chunk = {
-      topic: topic.topic,
-      topicId: topic.topicId,
-      partition,
-      records: records.slice(from, end),
-    };
-    const outcome = await slots.use(deadline, () => lane.send(chunk, deadline));
-    if (outcome.outcome === 'failed' && end - from > 1 && divisible.has(outcome.code)) {
-      limits = { ...limits, records: Math.ceil((end - from) / 2) };
-      continue;
-    }
-    yield { outcome, end };
-    if (outcome.outcome !== 'acked') return;
-    from = end;
-  }
-}
-
-function toResult(outcome: SendOutcome, of: Readonly<{ partition: number; at: number }>): PublishResult {
-  if (outcome.outcome === 'acked')
-    return { result: 'acked', partition: of.partition, offset: outcome.baseOffset + BigInt(of.at) };
-  const { code, message } = outcome;
-  if (outcome.outcome === 'unknown') return { result: 'unknown', code, message };
-  return { result: 'failed', retriable: outcome.retriable, code, message };
 }

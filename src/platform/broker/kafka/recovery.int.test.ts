@@ -16,7 +16,7 @@ import {
   positionAt,
   readAll,
   record,
-} from '../conformance/fixtures.ts';
+} from '../../../../tests/support/broker-conformance/fixtures.ts';
 import type { Broker, PartitionInfo, PublishResult } from '../port.ts';
 import { createKafkaBroker } from './kafka-broker.ts';
 

@@ -15,7 +15,7 @@ const thrownBy = (work: () => unknown): unknown => {
   throw new Error('nothing was thrown');
 };
 
-test('trouble with the whole cluster leaves the record fit to be sent later', () => {
+test('after an error of the cluster the record can be retried', () => {
   const tooOld = { apis: new Map() } as unknown as Link;
   const troubles: readonly (readonly [unknown, string])[] = [
     [
@@ -29,11 +29,20 @@ test('trouble with the whole cluster leaves the record fit to be sent later', ()
   ];
   for (const [error, code] of troubles) {
     const failure = notSent(error, undefined);
-    assert.deepEqual([failure.result, failure.retriable, failure.code], ['failed', true, code]);
+    assert.deepEqual(
+      [failure.result, failure.fault, failure.retriable, failure.code],
+      ['failed', 'cluster', true, code],
+    );
   }
 });
 
-test('a publish that was aborted says so, whatever it failed with', () => {
+test('an aborted publish is reported as aborted', () => {
   const failure = notSent(new NetworkError('failed'), AbortSignal.abort());
   assert.deepEqual([failure.retriable, failure.code], [true, 'ABORTED']);
+});
+
+test('a user who may not write to any topic is refused, and the fault is not that of the record', () => {
+  const error = new AppError('SYS_BROKER_CLUSTER_AUTHORIZATION_FAILED', 'internal', 'no right');
+  const { fault, retriable, code } = notSent(error, undefined);
+  assert.deepEqual([fault, retriable, code], ['topic', false, 'CLUSTER_AUTHORIZATION_FAILED']);
 });

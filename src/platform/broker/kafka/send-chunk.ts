@@ -1,10 +1,19 @@
 import { NumericMap, produceV10, produceV11, produceV9, type MessageRecord } from '@platformatic/kafka';
 import { sleep } from '../../../kernel/clock.ts';
-import type { OutgoingRecord, PublishResult } from '../port.ts';
+import type { Compression, OutgoingRecord, PublishFault, PublishResult } from '../port.ts';
 import { offered } from './api-version.ts';
 import type { Cluster } from './cluster.ts';
 import { hasPassed, noLaterThan, type Deadline } from './deadline.ts';
-import { isRetriable, protocolCode, protocolMessage, responseOf, toAppError } from './kafka-errors.ts';
+import {
+  faultBeforeSend,
+  faultOf,
+  isRetriable,
+  protocolCode,
+  protocolMessage,
+  responseOf,
+  sessionCodes,
+  toAppError,
+} from './kafka-errors.ts';
 import type { ProducerSession } from './producer-sessions.ts';
 
 export type Chunk = Readonly<{
@@ -12,14 +21,14 @@ export type Chunk = Readonly<{
   topicId: string;
   partition: number;
   records: readonly OutgoingRecord[];
+  compression: Compression;
   session: ProducerSession;
   sequence: number;
 }>;
 
 export type SendOutcome =
   | Readonly<{ outcome: 'acked'; baseOffset: bigint }>
-  /** Not retriable: the broker has something against the topic or the records themselves. */
-  | Readonly<{ outcome: 'failed'; retriable: boolean; code: string; message: string }>
+  | Readonly<{ outcome: 'failed'; fault: PublishFault; retriable: boolean; code: string; message: string }>
   | Readonly<{ outcome: 'unknown'; code: string; message: string }>;
 
 type Attempt =
@@ -27,6 +36,7 @@ type Attempt =
   | Readonly<{
       step: 'again' | 'stop';
       mayBeWritten: boolean;
+      fault: PublishFault;
       retriable: boolean;
       code: string;
       message: string;
@@ -34,12 +44,12 @@ type Attempt =
 
 const sendDeadlineMs = 5000;
 const retryDelayMs = 150;
-/** Long enough for a leader to move or to finish loading. */
+/** Long enough for a leader to move or to load. */
 const retriesWhenNotWritten = 5;
 const allReplicas = -1;
 const brokerTimeoutMs = 1500;
 
-/** The leader answered with an error, but the batch may be in the log. */
+/** Errors after which the batch may be in the log. */
 const mayBeWrittenCodes: ReadonlySet<string> = new Set([
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
@@ -48,19 +58,10 @@ const mayBeWrittenCodes: ReadonlySet<string> = new Set([
   'DUPLICATE_SEQUENCE_NUMBER',
 ]);
 
-/** The broker has lost track of the session: sending again under it is pointless, under a new one it is fine. */
-const sessionCodes: ReadonlySet<string> = new Set([
-  'OUT_OF_ORDER_SEQUENCE_NUMBER',
-  'UNKNOWN_PRODUCER_ID',
-  'INVALID_PRODUCER_EPOCH',
-  'INVALID_PRODUCER_ID_MAPPING',
-  'DUPLICATE_SEQUENCE_NUMBER',
-]);
-
 /**
- * Sends one batch to one partition. The broker knows a batch that is sent again by its session and sequence, so
- * trying again never writes twice. What was certainly not written is tried again a few times; what may have been
- * written is tried until the deadline, because an answer is worth having.
+ * Sends one batch to one partition. The broker recognises a batch that is sent again by its session and sequence, so a
+ * retry never writes twice. A batch that was certainly not written is retried a few times; one that may have been
+ * written is retried until the deadline, to learn what happened.
  */
 export async function sendChunk(
   cluster: Cluster,
@@ -74,7 +75,7 @@ export async function sendChunk(
     const result = await attemptSend(cluster, { ...chunk, messages }, deadline);
     if (result.step === 'acked') return { outcome: 'acked', baseOffset: result.baseOffset };
     mayBeWritten ||= result.mayBeWritten;
-    const { step, retriable, code, message } = result;
+    const { step, fault, retriable, code, message } = result;
     const goesOn = step === 'again' && (mayBeWritten || attempt < retriesWhenNotWritten);
     if (goesOn && !hasPassed(deadline)) {
       cluster.forget(chunk.topic);
@@ -83,7 +84,7 @@ export async function sendChunk(
     if (!goesOn || hasPassed(deadline))
       return mayBeWritten
         ? { outcome: 'unknown', code, message }
-        : { outcome: 'failed', retriable, code, message };
+        : { outcome: 'failed', fault, retriable, code, message };
   }
 }
 
@@ -109,27 +110,33 @@ async function attemptSend(
     return afterError(protocolCode(written.errorCode), written.errorMessage);
   } catch (error) {
     if (deadline.signal?.aborted)
-      return { ...again(isSent, 'ABORTED', 'the publish was aborted'), step: 'stop' };
-    const { code, kind, message } = toAppError(error);
-    const step = kind === 'unavailable' && code !== 'SYS_BROKER_CLOSED' ? 'again' : 'stop';
-    return { step, mayBeWritten: isSent, retriable: true, code: shortCode(code), message };
+      return { ...again(isSent, 'ABORTED', 'the publish was aborted'), step: 'stop', fault: 'cluster' };
+    const { kind } = toAppError(error);
+    const { fault, retriable, code, message } = notSent(error, undefined);
+    const step = kind === 'unavailable' && code !== 'CLOSED' ? 'again' : 'stop';
+    return { step, mayBeWritten: isSent, fault, retriable, code, message };
   }
 }
 
-/** The node to send to; the same topic under another id, or a partition that is gone, is not where this belongs. */
+/** The node to send to; an error if the topic was created again or the partition is gone. */
 async function leaderFor(cluster: Cluster, chunk: Chunk, deadline: Deadline): Promise<number | Attempt> {
   const view = (await cluster.topics([chunk.topic], deadline)).get(chunk.topic);
   if (view?.code !== undefined)
-    return stopped(view.code, isRetriable(view.code) && view.code !== unknownTopic);
+    return {
+      ...stopped(view.code, isRetriable(view.code) && view.code !== unknownTopic),
+      fault: faultBeforeSend(view.code),
+    };
   const node = view?.leaders[chunk.partition];
-  if (view?.topicId !== chunk.topicId || node === undefined) return stopped(unknownTopic, true);
+  // The topic exists, but our metadata is outdated: the next publish assigns the records again.
+  if (view?.topicId !== chunk.topicId || node === undefined)
+    return { ...stopped(unknownTopic, true), fault: 'cluster' };
   return node < 0 ? again(false, 'LEADER_NOT_AVAILABLE') : node;
 }
 
 function afterError(code: string, detail: string | null | undefined): Attempt {
   const message = detail ?? protocolMessage(code);
   const mayBeWritten = mayBeWrittenCodes.has(code);
-  if (sessionCodes.has(code)) return { step: 'stop', mayBeWritten, retriable: true, code, message };
+  if (sessionCodes.has(code)) return { ...stopped(code, true, message), mayBeWritten };
   if (isRetriable(code) || mayBeWritten) return again(mayBeWritten, code, message);
   return stopped(code, false, message);
 }
@@ -137,49 +144,53 @@ function afterError(code: string, detail: string | null | undefined): Attempt {
 const unknownTopic = 'UNKNOWN_TOPIC_OR_PARTITION';
 
 const again = (mayBeWritten: boolean, code: string, message = protocolMessage(code)) =>
-  ({ step: 'again', mayBeWritten, retriable: true, code, message }) as const;
+  ({ step: 'again', mayBeWritten, fault: faultOf(code), retriable: true, code, message }) as const;
 
-const stopped = (code: string, retriable: boolean, message = protocolMessage(code)): Attempt => ({
-  step: 'stop',
-  mayBeWritten: false,
-  retriable,
-  code,
-  message,
-});
+const stopped = (code: string, retriable: boolean, message = protocolMessage(code)) =>
+  ({ step: 'stop', mayBeWritten: false, fault: faultOf(code), retriable, code, message }) as const;
 
-/** Results carry Kafka's codes and, for what has none, ours without the prefix. */
+/** Results have Kafka's codes, or ours without the prefix. */
 const shortCode = (code: string): string => code.replace(/^SYS_BROKER_/, '');
 
 /**
- * The caller's time was over, or the cluster away, before the record was handed over. Refused credentials count
- * as away too: nothing is wrong with the record, and until they are mended every other one would fail as well.
+ * The deadline passed, or the cluster was unavailable, before the record was sent. Refused credentials count as
+ * unavailable: the record is not the cause, and every other record would fail too. A missing right to write to any
+ * topic also ends here, because the broker refuses the producer session.
  */
 export function notSent(
   error: unknown,
   signal: AbortSignal | undefined,
 ): Extract<PublishResult, { result: 'failed' }> {
   if (signal?.aborted)
-    return { result: 'failed', retriable: true, code: 'ABORTED', message: 'the publish was aborted' };
-  const { code, message } = toAppError(error);
-  return { result: 'failed', retriable: true, code: shortCode(code), message };
+    return {
+      result: 'failed',
+      fault: 'cluster',
+      retriable: true,
+      code: 'ABORTED',
+      message: 'the publish was aborted',
+    };
+  const { code: longCode, message } = toAppError(error);
+  const code = shortCode(longCode);
+  const fault = faultBeforeSend(code);
+  return { result: 'failed', fault, retriable: fault === 'cluster', code, message };
 }
 
-function batchOptions({ topic, partition, session, sequence }: Chunk) {
+function batchOptions({ topic, partition, compression, session, sequence }: Chunk) {
   const sequences = new NumericMap([[`${topic}:${partition}`, sequence]]);
-  return { ...session, sequences };
+  return { ...session, sequences, compression };
 }
 
-/** Timestamps are of now: with the original ones a topic's retention may delete the records at the next roll. */
+/** Never with the original timestamps: retention may delete such records at the next roll of a segment. */
 function toMessages({ topic, partition, records }: Chunk): MessageRecord[] {
-  const timestamp = BigInt(Date.now());
-  return records.map(({ key, value, headers }) => {
+  const now = BigInt(Date.now());
+  return records.map(({ key, value, headers, timestamp = now }) => {
     const message = { topic, partition, key, value, headers: toHeaderMap(headers), timestamp };
-    // The client's types do not know that a key and a value may be null; its encoder does.
+    // Key and value may be null, despite the client's types.
     return message as MessageRecord;
   });
 }
 
-/** Keys are compared as objects, so a fresh Buffer for each header keeps those with equal names apart. */
+/** A Map compares Buffers by identity, so headers with equal names stay separate. */
 function toHeaderMap(headers: OutgoingRecord['headers']): Map<Buffer, Buffer | null> {
   const map = new Map<Buffer, Buffer | null>();
   for (const { key, value } of headers) map.set(map.has(key) ? Buffer.from(key) : key, value);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testBrokerConformance } from '../conformance.ts';
+import { testBrokerConformance } from '../../../../tests/support/broker-conformance.ts';
 import {
   batchOf,
   failureOf,
@@ -9,14 +9,15 @@ import {
   partitionsOf,
   positionAt,
   record,
-} from '../conformance/fixtures.ts';
+} from '../../../../tests/support/broker-conformance/fixtures.ts';
 import { createLocalBroker } from './local-broker.ts';
+import { storedBytes } from './local-log.ts';
 
 testBrokerConformance('the local broker', async () => createLocalBroker());
 
 const soon = { timeoutMs: 1000 } as const;
 
-test('each start is another cluster with other topic ids', async () => {
+test('each start has a new cluster id and new topic ids', async () => {
   const topic = newTopic();
   const [one, two] = [createLocalBroker(), createLocalBroker()];
   for (const broker of [one, two]) await broker.createTopic(topic, 1);
@@ -26,8 +27,8 @@ test('each start is another cluster with other topic ids', async () => {
   assert.notEqual(first?.topicId, second?.topicId);
 });
 
-test('a partition keeps the newest records and tells a reader that was overtaken where to go on', async () => {
-  const broker = createLocalBroker({ retention: { records: 3, bytes: 1_000_000 } });
+test('a topic keeps its newest records, and a fetch below the log start returns where the log begins', async () => {
+  const broker = createLocalBroker({ bytesPerTopic: 3 * storedBytes(record('any')) });
   const topic = newTopic();
   await broker.createTopic(topic, 1);
   await broker.publish(
@@ -42,26 +43,48 @@ test('a partition keeps the newest records and tells a reader that was overtaken
   assert.equal(batchOf((await broker.fetch([positionAt(info, 7n)], limits))[0]).records.length, 3);
 });
 
-test('a partition stays within its bytes but always keeps the last record', async () => {
-  const broker = createLocalBroker({ retention: { records: 100, bytes: 1000 } });
+test('the partitions of a topic share its bytes, and each always keeps its last record', async () => {
+  const small = record('any', { value: Buffer.alloc(300) });
+  const broker = createLocalBroker({ bytesPerTopic: 6 * storedBytes(small) });
   const topic = newTopic();
-  await broker.createTopic(topic, 1);
+  await broker.createTopic(topic, 2);
   await broker.publish(
-    Array.from({ length: 10 }, () => record(topic, { value: Buffer.alloc(300) })),
+    Array.from({ length: 20 }, () => ({ ...small, topic })),
     soon,
   );
   assert.deepEqual(
-    (await partitionsOf(broker, topic)).map(({ start }) => start),
-    [7n],
+    (await partitionsOf(broker, topic)).map(({ start, end }) => [start, end]),
+    [
+      [7n, 10n],
+      [7n, 10n],
+    ],
   );
-  await broker.publish([record(topic, { value: Buffer.alloc(5000) })], soon);
+  await broker.publish([record(topic, { value: Buffer.alloc(50_000) })], soon);
   assert.deepEqual(
-    (await partitionsOf(broker, topic)).map(({ start }) => start),
-    [10n],
+    (await partitionsOf(broker, topic)).map(({ start, end }) => [start, end]),
+    [
+      [10n, 11n],
+      [7n, 10n],
+    ],
   );
 });
 
-test('what was published does not change with the buffer of its publisher', async () => {
+test('a stored record keeps only its own memory alive', async () => {
+  const broker = createLocalBroker();
+  const topic = newTopic();
+  await broker.createTopic(topic, 1);
+  const [key, value] = [Buffer.from('key'), Buffer.from('value')];
+  await broker.publish([record(topic, { key, value, headers: [{ key, value }] })], soon);
+  const [info] = await partitionsOf(broker, topic);
+  assert.ok(info);
+  const [read] = batchOf((await broker.fetch([positionAt(info, 0n)], limits))[0]).records;
+  const [header] = read?.headers ?? [];
+  const stored = [read?.key, read?.value, header?.key, header?.value];
+  assert.deepEqual(stored.map(String), ['key', 'value', 'key', 'value']);
+  for (const bytes of stored) assert.ok((bytes?.buffer.byteLength ?? Infinity) <= 'keyvaluekeyvalue'.length);
+});
+
+test('a stored record does not change with the buffer of its publisher', async () => {
   const broker = createLocalBroker();
   const topic = newTopic();
   await broker.createTopic(topic, 1);
@@ -74,7 +97,7 @@ test('what was published does not change with the buffer of its publisher', asyn
   assert.equal(String(read?.value), 'before');
 });
 
-test('records carry the time of the clock', async () => {
+test('records have the time of the clock', async () => {
   const at = new Date('2026-01-02T03:04:05.678Z');
   const broker = createLocalBroker({ clock: { now: () => at, monotonicMs: () => 0 } });
   const topic = newTopic();

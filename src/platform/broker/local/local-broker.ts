@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { systemClock, type Clock } from '../../../kernel/clock.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { partitionOfKey } from '../partitioner.ts';
@@ -6,92 +7,115 @@ import {
   mirrorMark,
   type Broker,
   type CommittedOffset,
+  type Compression,
   type FetchFailure,
   type FetchLimits,
   type FetchResult,
   type OutgoingRecord,
   type PartitionRef,
   type Position,
+  type PublishFault,
   type PublishResult,
+  type TopicTrouble,
 } from '../port.ts';
 import { recordBytes } from '../record-bytes.ts';
-import { createLocalLog, type LocalLog, type LogLimits } from './local-log.ts';
+import { createLocalLog, type LocalLog } from './local-log.ts';
 import { createWakeUp, type WakeUp } from './wake-up.ts';
 
 export type LocalBrokerOptions = Readonly<{
   clock?: Clock;
-  /** What a partition keeps at most; the oldest goes first, as with a topic's retention. */
-  retention?: LogLimits;
+  /** The memory that the records of one topic may take, divided evenly among its partitions. */
+  bytesPerTopic?: number;
 }>;
 
 type LocalTopic = Readonly<{
   topic: string;
   topicId: string;
   logs: readonly LocalLog[];
-  turn: { next: number };
+  /** Distributes records without a key. */
+  roundRobin: { next: number };
 }>;
 
 type State = Readonly<{
   clusterId: string;
   clock: Clock;
-  retention: LogLimits;
+  bytesPerTopic: number;
   topics: Map<string, LocalTopic>;
   committed: Map<string, Map<string, CommittedOffset>>;
   published: WakeUp;
+  closing: AbortController;
 }>;
 
-const defaultRetention: LogLimits = { records: 10_000, bytes: 64 * 1024 * 1024 };
-/** Kafka's default for a batch, and what a batch takes besides its records. */
+const defaultBytesPerTopic = 8 * 1024 * 1024;
+/** Kafka's default limit for a batch, and the size of a batch without its records. */
 const maxBatchBytes = 1_048_588;
 const batchOverheadBytes = 61;
 const onlyNode = 1;
 
 /**
- * A broker in this process and in memory, for demos and tests: no other process sees it, and it forgets all when
- * it ends. Its cluster id and topic ids are new at each start, so nobody takes its positions for their own.
+ * A broker in this process and in memory, for demos and tests: no other process sees it, and its topics end with the
+ * process. Its cluster id and topic ids are new at each start, so that its positions are never mistaken for those of
+ * another broker. A topic keeps its newest records up to a number of bytes and deletes older ones, read or not.
  */
 export function createLocalBroker(options: LocalBrokerOptions = {}): Broker {
   const state: State = {
     clusterId: `local-${randomUUID()}`,
     clock: options.clock ?? systemClock,
-    retention: options.retention ?? defaultRetention,
+    bytesPerTopic: options.bytesPerTopic ?? defaultBytesPerTopic,
     topics: new Map(),
     committed: new Map(),
     published: createWakeUp(),
+    closing: new AbortController(),
   };
-  const closing = new AbortController();
-  const check = (signal?: AbortSignal): void => {
-    signal?.throwIfAborted();
-    if (closing.signal.aborted)
-      throw new AppError('SYS_BROKER_CLOSED', 'unavailable', 'the broker connection was closed');
+  return {
+    ...readerOf(state),
+    ...consumerGroupsOf(state),
+    ...publisherOf(state),
+    ...topicsOf(state),
+    close: async () => state.closing.abort(),
   };
+}
 
+/** Throws if the call was aborted or the broker was closed. */
+function check({ closing }: State, signal?: AbortSignal): void {
+  signal?.throwIfAborted();
+  if (closing.signal.aborted)
+    throw new AppError('SYS_BROKER_CLOSED', 'unavailable', 'the broker connection was closed');
+}
+
+function readerOf(state: State): Pick<Broker, 'clusterId' | 'partitions' | 'fetch' | 'offsetAt'> {
+  const { clusterId, closing } = state;
   return {
     clusterId: async (signal) => {
-      check(signal);
-      return state.clusterId;
+      check(state, signal);
+      return clusterId;
     },
     partitions: async (matches, signal) => {
-      check(signal);
+      check(state, signal);
       const topics = [...state.topics.values()].filter(({ topic }) => matches(topic));
-      return { clusterId: state.clusterId, partitions: topics.flatMap(describe), troubles: [] };
+      return { clusterId, partitions: topics.flatMap(describe), troubles: [] };
     },
     fetch: async (positions, limits, signal) => {
-      check(signal);
+      check(state, signal);
       const end = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
       const results = await fetchOrWait(state, positions, limits, end);
-      check(signal);
+      check(state, signal);
       return results;
     },
     offsetAt: async (partition, timestampMs, signal) => {
-      check(signal);
+      check(state, signal);
       const log = logOf(state, partition);
       if (!log)
         throw new AppError('SYS_BROKER_OFFSET_UNKNOWN', 'unavailable', `no such topic: ${partition.topic}`);
       return log.offsetAt(timestampMs);
     },
+  };
+}
+
+function consumerGroupsOf(state: State): Pick<Broker, 'committed' | 'mirror'> {
+  return {
     committed: async (group, partitions, signal) => {
-      check(signal);
+      check(state, signal);
       const offsets = state.committed.get(group);
       return partitions.flatMap((ref) => {
         const found = offsets?.get(groupKey(ref));
@@ -99,7 +123,7 @@ export function createLocalBroker(options: LocalBrokerOptions = {}): Broker {
       });
     },
     mirror: async (group, positions, signal) => {
-      check(signal);
+      check(state, signal);
       const offsets = state.committed.get(group) ?? new Map<string, CommittedOffset>();
       state.committed.set(group, offsets);
       for (const position of positions) {
@@ -108,29 +132,42 @@ export function createLocalBroker(options: LocalBrokerOptions = {}): Broker {
           offsets.set(groupKey({ topic, partition }), { ...position, metadata: mirrorMark(topicId) });
       }
     },
+  };
+}
+
+function publisherOf(state: State): Pick<Broker, 'unwritable' | 'publish'> {
+  return {
+    unwritable: async (topics, signal) => {
+      check(state, signal);
+      const missing = topics.filter((topic) => !state.topics.has(topic));
+      return new Map(missing.map((topic) => [topic, noSuchTopic]));
+    },
     publish: async (records, { signal }) => {
-      if (closing.signal.aborted)
-        return records.map(() => refused('CLOSED', true, 'the broker connection was closed'));
-      if (signal?.aborted) return records.map(() => refused('ABORTED', true, 'the publish was aborted'));
+      if (state.closing.signal.aborted)
+        return records.map(() => refused('CLOSED', 'cluster', 'the broker connection was closed'));
+      if (signal?.aborted) return records.map(() => refused('ABORTED', 'cluster', 'the publish was aborted'));
       const results = publish(state, records);
       state.published.wake();
       return results;
     },
+  };
+}
+
+function topicsOf(state: State): Pick<Broker, 'createTopic' | 'deleteTopic'> {
+  return {
     createTopic: async (topic, partitions) => {
-      check();
+      check(state);
       if (state.topics.has(topic)) return;
-      const logs = Array.from({ length: partitions }, () => createLocalLog(state.retention));
-      state.topics.set(topic, { topic, topicId: randomUUID(), logs, turn: { next: 0 } });
+      const bytesPerPartition = state.bytesPerTopic / partitions;
+      const logs = Array.from({ length: partitions }, () => createLocalLog(bytesPerPartition));
+      state.topics.set(topic, { topic, topicId: randomUUID(), logs, roundRobin: { next: 0 } });
     },
     deleteTopic: async (topic) => {
-      check();
+      check(state);
       state.topics.delete(topic);
       for (const offsets of state.committed.values())
         for (const [key, offset] of offsets) if (offset.topic === topic) offsets.delete(key);
       state.published.wake();
-    },
-    close: async () => {
-      closing.abort();
     },
   };
 }
@@ -145,6 +182,7 @@ const describe = ({ topic, topicId, logs }: LocalTopic) =>
     partition,
     start: log.start(),
     end: log.end(),
+    stableEnd: log.end(),
     node: onlyNode,
   }));
 
@@ -153,7 +191,7 @@ function logOf(state: State, { topic, topicId, partition }: PartitionRef): Local
   return found?.topicId === topicId ? found.logs[partition] : undefined;
 }
 
-/** Answers at once when there is a record or a failure, else when something was published or the wait is over. */
+/** Returns at once if there is a record or a failure, else after a publish or when the wait has ended. */
 async function fetchOrWait(
   state: State,
   positions: readonly Position[],
@@ -183,7 +221,7 @@ function fetchNow(state: State, positions: readonly Position[], limits: FetchLim
     const records = bytesLeft > 0 ? log.read(offset, Math.min(bytesLeft, limits.maxBytesPerPartition)) : [];
     for (const record of records) bytesLeft -= recordBytes(record);
     const nextOffset = offset + BigInt(records.length);
-    return { topic, topicId, partition, records, nextOffset, notRecords: 0n, start, end };
+    return { topic, topicId, partition, records, nextOffset, skipped: [], start, end, stableEnd: end };
   });
 }
 
@@ -194,29 +232,49 @@ const failure = ({ topic, topicId, partition }: Position, error: FetchFailure['e
   error,
 });
 
+const noSuchTopic: TopicTrouble = {
+  problem: 'missing',
+  code: 'UNKNOWN_TOPIC_OR_PARTITION',
+  message: 'no such topic',
+};
+
 function publish(state: State, records: readonly OutgoingRecord[]): readonly PublishResult[] {
-  const timestamp = BigInt(state.clock.now().getTime());
-  const failedAt = new Map<LocalLog, number>();
+  const now = BigInt(state.clock.now().getTime());
+  const refusedAt = new Map<string, number>();
   return records.map((record, index) => {
     const topic = state.topics.get(record.topic);
-    if (!topic) return refused('UNKNOWN_TOPIC_OR_PARTITION', false, `no such topic: ${record.topic}`);
+    if (!topic) return refused(noSuchTopic.code, 'topic', `no such topic: ${record.topic}`);
     const count = topic.logs.length;
-    const partition = record.key ? partitionOfKey(record.key, count) : topic.turn.next++ % count;
+    const partition = record.key ? partitionOfKey(record.key, count) : topic.roundRobin.next++ % count;
     const log = topic.logs[partition];
-    if (!log) return refused('UNKNOWN_TOPIC_OR_PARTITION', false, `no partition ${partition}`);
-    const behind = failedAt.get(log);
+    if (!log) return refused(noSuchTopic.code, 'topic', `no partition ${partition}`);
+    const key = record.key && `${record.topic}:${record.key.toString('latin1')}`;
+    const behind = key === null ? undefined : refusedAt.get(key);
     if (behind !== undefined) return { result: 'skipped', behind };
-    if (recordBytes(record) + batchOverheadBytes > maxBatchBytes) {
-      failedAt.set(log, index);
-      return refused('MESSAGE_TOO_LARGE', false, `the record has about ${recordBytes(record)} bytes`);
+    const compression = codecThatFits(record);
+    if (compression === null) {
+      if (key !== null) refusedAt.set(key, index);
+      return refused('MESSAGE_TOO_LARGE', 'record', `the record has about ${recordBytes(record)} bytes`);
     }
-    return { result: 'acked', partition, offset: log.append(record, timestamp) };
+    return { result: 'acked', partition, offset: log.append(record, record.timestamp ?? now, compression) };
   });
 }
 
-const refused = (code: string, retriable: boolean, message: string): PublishResult => ({
+/** The codec of the stored record, or null if the record is too large. Measures every codec with gzip. */
+function codecThatFits(record: OutgoingRecord): Compression | null {
+  const { compression: wanted = 'none' } = record;
+  const plain = wanted === 'unknown' ? 'none' : wanted;
+  if (recordBytes(record) + batchOverheadBytes <= maxBatchBytes) return plain;
+  if (wanted === 'none') return null;
+  const value = record.value && gzipSync(record.value);
+  const fits = recordBytes({ ...record, value }) + batchOverheadBytes <= maxBatchBytes;
+  return fits ? (wanted === 'unknown' ? 'gzip' : wanted) : null;
+}
+
+const refused = (code: string, fault: PublishFault, message: string): PublishResult => ({
   result: 'failed',
-  retriable,
+  fault,
+  retriable: fault === 'cluster',
   code,
   message,
 });

@@ -1,19 +1,20 @@
-import type { BrokerRecord, OutgoingRecord } from '../port.ts';
+import type { BrokerRecord, Compression, OutgoingRecord } from '../port.ts';
 import { recordBytes } from '../record-bytes.ts';
 
-export type LogLimits = Readonly<{ records: number; bytes: number }>;
-
-/** One partition in memory. It keeps the newest records within its limits and always the last one. */
+/**
+ * One partition in memory. It keeps the newest records within `maxBytes`, and always the last one. As in Kafka, the log
+ * start moves, and a fetch below it fails with `out_of_range`.
+ */
 export type LocalLog = Readonly<{
   start(): bigint;
   end(): bigint;
-  append(record: OutgoingRecord, timestamp: bigint): bigint;
-  /** From the offset on, up to about so many bytes, and at least one record if there is one. */
+  append(record: OutgoingRecord, timestamp: bigint, compression: Compression): bigint;
+  /** Records from the offset on, up to about this many bytes, but at least one if there is one. */
   read(from: bigint, maxBytes: number): readonly BrokerRecord[];
   offsetAt(timestamp: bigint): bigint;
 }>;
 
-export function createLocalLog(limits: LogLimits): LocalLog {
+export function createLocalLog(maxBytes: number): LocalLog {
   const records: BrokerRecord[] = [];
   let bytes = 0;
   let end = 0n;
@@ -22,24 +23,24 @@ export function createLocalLog(limits: LogLimits): LocalLog {
   return {
     start,
     end: () => end,
-    append: (record, timestamp) => {
+    append: (record, timestamp, compression) => {
       const offset = end;
-      records.push({ offset, timestamp, ...copyOf(record) });
-      bytes += recordBytes(record);
+      records.push({ offset, timestamp, compression, ...ownCopyOf(record) });
+      bytes += storedBytes(record);
       end += 1n;
-      while (records.length > 1 && (records.length > limits.records || bytes > limits.bytes)) {
-        const dropped = records.shift();
-        if (dropped) bytes -= recordBytes(dropped);
-      }
+      let expired = 0;
+      for (; expired < records.length - 1 && bytes > maxBytes; expired += 1)
+        bytes -= storedBytes(records[expired] ?? record);
+      records.splice(0, expired);
       return offset;
     },
-    read: (from, maxBytes) => {
+    read: (from, maxBytesRead) => {
       const first = Number(from - start());
       let taken = first;
       let size = 0;
       for (let record = records[taken]; record; record = records[++taken]) {
         size += recordBytes(record);
-        if (size > maxBytes && taken > first) break;
+        if (size > maxBytesRead && taken > first) break;
       }
       return records.slice(first, taken);
     },
@@ -47,13 +48,38 @@ export function createLocalLog(limits: LogLimits): LocalLog {
   };
 }
 
-/** What was published stays as it was, whatever the publisher does with its buffers afterwards. */
-function copyOf({ key, value, headers }: OutgoingRecord): Pick<BrokerRecord, 'key' | 'value' | 'headers'> {
-  return {
-    key: copy(key),
-    value: copy(value),
-    headers: headers.map((header) => ({ key: Buffer.from(header.key), value: copy(header.value) })),
-  };
+type Content = Pick<OutgoingRecord, 'key' | 'value' | 'headers'>;
+
+/** Measured on V8: the objects of a record, and of each header. Of small records they are larger than the bytes. */
+const recordObjectBytes = 450;
+const headerObjectBytes = 290;
+
+/** The memory of a stored record. */
+export function storedBytes(content: Content): number {
+  return recordObjectBytes + contentBytes(content) + headerObjectBytes * content.headers.length;
 }
 
-const copy = (bytes: Buffer | null): Buffer | null => bytes && Buffer.from(bytes);
+function contentBytes({ key, value, headers }: Content): number {
+  let bytes = (key?.length ?? 0) + (value?.length ?? 0);
+  for (const header of headers) bytes += header.key.length + (header.value?.length ?? 0);
+  return bytes;
+}
+
+/**
+ * Copies the record into one allocation of its own. The publisher may reuse its buffers, and a slice of a larger buffer
+ * (a socket chunk, or the pool of `Buffer.from`) would keep all of it in memory.
+ */
+function ownCopyOf(content: Content): Content {
+  const own = Buffer.allocUnsafeSlow(contentBytes(content));
+  let at = 0;
+  const copy = (bytes: Buffer): Buffer => {
+    const from = at;
+    at += bytes.copy(own, from);
+    return own.subarray(from, at);
+  };
+  return {
+    key: content.key && copy(content.key),
+    value: content.value && copy(content.value),
+    headers: content.headers.map(({ key, value }) => ({ key: copy(key), value: value && copy(value) })),
+  };
+}

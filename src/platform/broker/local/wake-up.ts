@@ -1,4 +1,4 @@
-/** Lets many wait for one event that may come any time. */
+/** An event that many callers can wait for. */
 export type WakeUp = Readonly<{
   wake(): void;
   wait(ms: number, signal?: AbortSignal): Promise<'woken' | 'timeout' | 'aborted'>;

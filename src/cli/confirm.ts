@@ -1,0 +1,27 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { UsageError } from './exit-code.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Without a terminal nobody can confirm: a script has to pass `--yes`. */
+export function requireTerminal({ stdin }: Terminal): void {
+  if (stdin.isTTY !== true) throw new UsageError('not interactive; pass --yes to confirm');
+}
+
+/** Asks for a yes. Anything else, also the end of the input, counts as no. */
+export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      terminal.stderr.write(chunk);
+      done();
+    },
+  });
+  const reader = createInterface({ input: terminal.stdin, output });
+  try {
+    const ended = new Promise<string>((resolve) => reader.once('close', () => resolve('')));
+    const answer = await Promise.race([reader.question(`${question} [y/N] `), ended]);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,90 @@
+import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { instantFact, showFacts, showJson, showRows, type Fact } from '../output/facts.ts';
+import type { Column } from '../output/render-table.ts';
+import { apiCommand } from '../slice/api-command.ts';
+import { listCommand } from '../slice/list-command.ts';
+import { statusColumn, statuses, statusOf, stepText, toneOf, type Saga } from './saga-status.ts';
+
+type StepLog = Readonly<{
+  step_name: string;
+  action: string;
+  status: string | null;
+  error_message: string | null;
+  started_at: string | null;
+  attempt: number;
+  actor?: string;
+  reason?: string | null;
+}>;
+
+export const list = listCommand<Saga>({
+  name: 'list',
+  description: 'list sagas, newest first',
+  route: 'GET /api/v1/sagas',
+  items: 'sagas',
+  inputs: [
+    { flags: '--workflow <name>', text: 'only sagas of this workflow', field: 'workflow_name' },
+    { flags: '--status <status>', text: 'only sagas in this status', choices: statuses },
+    { flags: '--correlation-id <id>', text: 'only sagas with this correlation id' },
+    { flags: '--needs-attention', text: 'only sagas that need attention' },
+  ],
+  examples: [
+    'redrive saga list --needs-attention',
+    'redrive saga list --workflow place-order --status FAILED',
+  ],
+  unused: ['payload'],
+  columns: [
+    textColumn('ID', ({ saga_id }) => saga_id),
+    statusColumn,
+    numberColumn('STEP', ({ current_step }) => current_step),
+    ageColumn('AGE', ({ created_at }) => created_at),
+    textColumn('WORKFLOW', ({ workflow_name }) => workflow_name, 10),
+    lastColumn('REASON', ({ stuck, error_message }) => stuck?.reason ?? error_message),
+  ],
+});
+
+export const show = apiCommand<Readonly<{ saga: Saga; step_logs: readonly StepLog[] }>>({
+  name: 'show',
+  description: 'show a saga with its payload and all attempts at its steps',
+  route: 'GET /api/v1/sagas/{id}',
+  inputs: [{ flags: '<id>', text: 'saga id' }],
+  examples: ['redrive saga show 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11'],
+  print({ saga, step_logs }, { print, now }) {
+    showFacts(print, factsOf(saga, now));
+    showJson(print, 'payload', saga.payload);
+    // The API sorts them by step.
+    const byStart = step_logs.toSorted((a, b) => (a.started_at ?? '').localeCompare(b.started_at ?? ''));
+    showRows(print, 'attempts', logColumns, byStart);
+  },
+});
+
+const logColumns: readonly Column<StepLog>[] = [
+  textColumn('STARTED', ({ started_at }) => started_at),
+  textColumn('STEP', ({ step_name, action }) => stepText(step_name, action)),
+  numberColumn('ATTEMPT', ({ attempt }) => attempt),
+  textColumn('STATUS', ({ status }) => status ?? '(in progress)'),
+  textColumn('BY', ({ actor }) => actor ?? ''),
+  lastColumn('REASON', ({ error_message, reason }) =>
+    [error_message, reason].filter((text) => typeof text === 'string' && text !== '').join('; '),
+  ),
+];
+
+function factsOf(saga: Saga, now: Date): readonly Fact[] {
+  const { stuck } = saga;
+  return [
+    ['id', saga.saga_id],
+    ['workflow', saga.workflow_name],
+    ['status', statusOf(saga), toneOf(saga)],
+    ['stuck at', stuck === undefined ? null : stepText(stuck.step ?? '?', stuck.action), 'bad'],
+    ['stuck because', stuck?.reason ?? null],
+    ['to continue', stuck === undefined ? null : 'run redrive saga retry, skip or resolve'],
+    ['next step', String(saga.current_step)],
+    ['compensated because', saga.error_message],
+    ['compensation', saga.compensation === 'none' ? null : saga.compensation],
+    ['correlation id', saga.correlation_id],
+    ['initiated by', saga.initiated_by],
+    ['created', instantFact(saga.created_at, now)],
+    ['updated', instantFact(saga.updated_at, now)],
+    ['deadline', instantFact(saga.deadline_at, now)],
+    ['definition', saga.definition_hash],
+  ];
+}

@@ -1,0 +1,46 @@
+import type { Column, Tone } from '../output/render-table.ts';
+
+export type Saga = Readonly<{
+  saga_id: string;
+  workflow_name: string;
+  current_step: number;
+  status: string;
+  payload: unknown;
+  correlation_id: string | null;
+  initiated_by: string | null;
+  error_message: string | null;
+  created_at: string | null;
+  updated_at: string | null;
+  compensation: string;
+  needs_attention: boolean;
+  deadline_at: string | null;
+  definition_hash: string | null;
+  stuck?: Readonly<{ step: string | null; action: string; reason: string }>;
+}>;
+
+export const statuses = ['STARTED', 'RUNNING', 'COMPLETED', 'COMPENSATING', 'FAILED', 'CANCELLED'] as const;
+
+const tones: Readonly<Record<string, Tone>> = {
+  STARTED: 'strong',
+  RUNNING: 'strong',
+  COMPLETED: 'good',
+  COMPENSATING: 'doubtful',
+  FAILED: 'bad',
+  CANCELLED: 'doubtful',
+};
+
+export function toneOf({ status, needs_attention = false }: Pick<Saga, 'status'> & Partial<Saga>): Tone {
+  return needs_attention ? 'bad' : (tones[status] ?? 'strong');
+}
+
+/** `RUNNING (needs attention)` */
+export function statusOf({ status, needs_attention }: Saga): string {
+  return needs_attention ? `${status} (needs attention)` : status;
+}
+
+export const statusColumn: Column<Saga> = { title: 'STATUS', text: statusOf, tone: toneOf };
+
+/** `charge`, or `undo charge` for its compensation. */
+export function stepText(step: string, action: string): string {
+  return action === 'EXECUTE' ? step : `undo ${step}`;
+}

@@ -1,0 +1,79 @@
+import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
+import { withExamples } from '../examples.ts';
+
+/** One argument or option of a command, and the request field that it sets. */
+export type Input = Readonly<{
+  /** `<id>`, `[topic]`, `--reason <text>` */
+  flags: string;
+  text: string;
+  /**
+   * Query parameter or body field. By default the name in snake_case (`--dedupe-key` sets `dedupe_key`); null if
+   * it is not sent. An argument that the path names (`{id}`) is not sent again.
+   */
+  field?: string | null;
+  /** Request header, in addition to the field. */
+  header?: string;
+  isRequired?: true;
+  /** Upper and lower case are the same. */
+  choices?: readonly string[];
+  parse?: (text: string) => Value;
+  /** Options, in camelCase, that cannot be given together with this one. */
+  conflicts?: readonly string[];
+}>;
+
+export type CommandDefinition = Readonly<{
+  name: string;
+  description: string;
+  inputs?: readonly Input[];
+  examples: readonly [string, ...string[]];
+}>;
+
+/** The values of all arguments and options by their names in camelCase. */
+export type Values = Readonly<Record<string, Value>>;
+export type Value = string | number | boolean | readonly string[] | undefined;
+
+export function defineCommand(parent: Command, definition: CommandDefinition): Command {
+  const { name, description, inputs = [], examples } = definition;
+  const command = withExamples(parent.command(name).description(description), ...examples);
+  for (const input of inputs)
+    if (isOption(input)) command.addOption(optionOf(input));
+    else command.addArgument(argumentOf(input));
+  return command;
+}
+
+export function valuesOf(command: Command): Values {
+  const named = command.registeredArguments.map(
+    (argument, i) => [argument.name(), command.processedArgs[i] as Value] as const,
+  );
+  return { ...command.opts<Record<string, Value>>(), ...Object.fromEntries(named) };
+}
+
+/** Its key in `Values`. */
+export function nameOf(input: Input): string {
+  return isOption(input) ? optionOf(input).attributeName() : argumentOf(input).name();
+}
+
+function isOption({ flags }: Input): boolean {
+  return flags.startsWith('-');
+}
+
+function optionOf({ flags, text, choices, parse, conflicts, isRequired }: Input): Option {
+  const option = new Option(flags, text);
+  if (choices !== undefined) option.choices(choices).argParser(choiceOf(choices));
+  if (parse !== undefined) option.argParser(parse);
+  if (conflicts !== undefined) option.conflicts([...conflicts]);
+  return option.makeOptionMandatory(isRequired === true);
+}
+
+function argumentOf({ flags, text, parse }: Input): Argument {
+  const argument = new Argument(flags, text);
+  return parse === undefined ? argument : argument.argParser(parse);
+}
+
+function choiceOf(choices: readonly string[]): (text: string) => string {
+  return (text) => {
+    const choice = choices.find((each) => each.toLowerCase() === text.toLowerCase());
+    if (choice === undefined) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+    return choice;
+  };
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { readSecret } from '../config/layers/secret.ts';
+import type { KafkaConfig } from '../config/resolve/resolve-kafka.ts';
+import { createKafkaBroker } from '../platform/broker/kafka/kafka-broker.ts';
+import { createLocalBroker } from '../platform/broker/local/local-broker.ts';
+import type { Broker } from '../platform/broker/port.ts';
+
+/** Null if Kafka is disabled. Credentials in files are read at every connection. */
+export function createBroker(kafka: KafkaConfig): Broker | null {
+  if (!kafka.enabled) return null;
+  if (kafka.local) return createLocalBroker();
+  const { sasl, tls } = kafka;
+  const file = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : readFileSync(path, 'utf8');
+  return createKafkaBroker({
+    brokers: kafka.brokers,
+    clientId: 'redrive',
+    securityProtocol: kafka.securityProtocol,
+    ...(sasl === undefined
+      ? {}
+      : {
+          sasl: {
+            mechanism: sasl.mechanism,
+            username: () => (sasl.usernameFile === undefined ? sasl.username : readSecret(sasl.usernameFile)),
+            password: () =>
+              sasl.passwordFile === undefined ? sasl.password.reveal() : readSecret(sasl.passwordFile),
+          },
+        }),
+    ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),
+  });
+}

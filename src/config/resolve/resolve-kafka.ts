@@ -1,0 +1,77 @@
+import type { Check } from '../check.ts';
+import type { Settings } from '../schema.ts';
+import type { Secret } from '../layers/secret.ts';
+
+type Sasl = Readonly<{
+  mechanism: Settings['kafka']['sasl']['mechanism'];
+  username: string;
+  /** The file that the name came from, if it did: it may change while the process runs. */
+  usernameFile: string | undefined;
+  password: Secret;
+  passwordFile: string | undefined;
+}>;
+
+export type KafkaConfig = Omit<Settings['kafka'], 'enabled' | 'sasl' | 'tls'> &
+  Readonly<{
+    /** False: nothing is read and nothing is published. */
+    enabled: boolean;
+    /** Set where the security protocol asks for it. */
+    sasl: Sasl | undefined;
+    tls: Settings['kafka']['tls'] | undefined;
+  }>;
+
+export function resolveKafka(settings: Settings['kafka'], check: Check): KafkaConfig {
+  const { brokers, local, securityProtocol } = settings;
+  const enabled = settings.enabled ?? (local || brokers.length > 0);
+  if (enabled && local && brokers.length > 0)
+    check.report(['kafka.local', 'kafka.brokers'], 'the local broker and kafka.brokers exclude each other');
+  if (enabled && !local && brokers.length === 0)
+    check.report(['kafka.brokers', 'kafka.enabled'], 'is empty, but kafka.enabled is true');
+  const usesTls = securityProtocol.endsWith('SSL');
+  const usesSasl = securityProtocol.startsWith('SASL');
+  if (usesTls) checkTls(settings.tls, check);
+  else warnUnused('kafka.tls', securityProtocol, check);
+  if (!usesSasl) warnUnused('kafka.sasl', securityProtocol, check);
+  return {
+    ...settings,
+    enabled,
+    tls: usesTls ? settings.tls : undefined,
+    sasl: usesSasl ? resolveSasl(settings.sasl, check) : undefined,
+  };
+}
+
+function resolveSasl(settings: Settings['kafka']['sasl'], check: Check): Sasl | undefined {
+  const { mechanism, username, password } = settings;
+  for (const key of ['username', 'password'] as const)
+    if (settings[key] === undefined)
+      check.report(
+        [`kafka.sasl.${key}`, 'kafka.security_protocol'],
+        'is missing, but the security protocol needs it',
+      );
+  if (username === undefined || password === undefined) return undefined;
+  return {
+    mechanism,
+    username,
+    usernameFile: check.given.get('kafka.sasl.username')?.file,
+    password,
+    passwordFile: check.given.get('kafka.sasl.password')?.file,
+  };
+}
+
+function checkTls({ ca, cert, key }: Settings['kafka']['tls'], check: Check): void {
+  check.checkFile('kafka.tls.ca', ca);
+  check.checkFile('kafka.tls.cert', cert);
+  check.checkFile('kafka.tls.key', key);
+  if (cert !== undefined && key === undefined)
+    check.report(['kafka.tls.key', 'kafka.tls.cert'], 'is missing, but kafka.tls.cert is set');
+  if (key !== undefined && cert === undefined)
+    check.report(['kafka.tls.cert', 'kafka.tls.key'], 'is missing, but kafka.tls.key is set');
+}
+
+/** Not an error: the files of an agent are mounted whatever the protocol. */
+function warnUnused(section: 'kafka.tls' | 'kafka.sasl', protocol: string, { given, warn }: Check): void {
+  const unused = [...given.keys()].find(
+    (path) => path.startsWith(`${section}.`) && !path.endsWith('.mechanism'),
+  );
+  if (unused !== undefined) warn(`${unused} is not used: kafka.security_protocol is ${protocol}`);
+}

@@ -1,2 +1,0 @@
-/** Every route of the slice begins with it. */
-export const root = '/api/v1/dlq';

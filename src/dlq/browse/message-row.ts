@@ -1,0 +1,82 @@
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import type { Status } from '../domain/message.ts';
+import { dateOrNull, epochMs, exactInstant } from '../instant.ts';
+import type { Message } from '../stored-message.ts';
+
+/** All columns but the texts and bytes, which lists cut or omit. */
+export const messageColumns: Sql = sql`
+  t.id, t.original_topic, t.retry_count, t.max_retries, t.status, ${epochMs(sql`t.created_at`)} AS created_at, ${epochMs(sql`t.updated_at`)} AS updated_at,
+  ${epochMs(sql`t.last_retry_at`)} AS last_retry_at, ${exactInstant(sql`t.created_at`)} AS created_at_exact, t.source_topic, t.source_partition, t.source_offset,
+  t.dialect, t.error_class, t.consumer_group, t.original_partition,
+  t.original_offset, ${epochMs(sql`t.original_timestamp`)} AS original_timestamp, t.fingerprint, t.unroutable, t.routed,
+  t.parent_id, t.resolution, t.attempt_no`;
+
+export type MessageRow = {
+  id: string;
+  original_topic: string;
+  error_message: string;
+  retry_count: number;
+  max_retries: number;
+  payload_text: string | null;
+  has_payload: boolean;
+  is_key_omitted: boolean;
+  status: Status;
+  created_at: number;
+  created_at_exact: string;
+  updated_at: number;
+  last_retry_at: number | null;
+  source_topic: string | null;
+  source_partition: number | null;
+  source_offset: bigint | null;
+  message_key: Buffer | null;
+  dialect: string | null;
+  error_class: string | null;
+  error_stack: string | null;
+  consumer_group: string | null;
+  original_partition: number | null;
+  original_offset: bigint | null;
+  original_timestamp: number | null;
+  fingerprint: string | null;
+  unroutable: boolean;
+  routed: boolean;
+  parent_id: string | null;
+  resolution: string | null;
+  attempt_no: number;
+  is_archived: boolean;
+};
+
+export function messageOf(row: MessageRow): Message {
+  return {
+    id: row.id,
+    originalTopic: row.original_topic,
+    errorMessage: row.error_message,
+    retryCount: row.retry_count,
+    maxRetries: row.max_retries,
+    payloadText: row.payload_text,
+    isPayloadOmitted: row.has_payload && row.payload_text === null,
+    status: row.status,
+    createdAt: new Date(row.created_at),
+    createdAtExact: row.created_at_exact,
+    updatedAt: new Date(row.updated_at),
+    lastRetryAt: dateOrNull(row.last_retry_at),
+    sourceTopic: row.source_topic,
+    sourcePartition: row.source_partition,
+    sourceOffset: row.source_offset,
+    key: row.message_key,
+    isKeyOmitted: row.is_key_omitted,
+    dialect: row.dialect,
+    errorClass: row.error_class,
+    errorStack: row.error_stack,
+    consumerGroup: row.consumer_group,
+    originalPartition: row.original_partition,
+    originalOffset: row.original_offset,
+    originalTimestamp: dateOrNull(row.original_timestamp),
+    fingerprint: row.fingerprint,
+    unroutable: row.unroutable,
+    isRouted: row.routed,
+    parentId: row.parent_id,
+    resolution: row.resolution,
+    attemptNo: row.attempt_no,
+    isArchived: row.is_archived,
+  };
+}

@@ -1,0 +1,139 @@
+import type { FastifyRequest } from 'fastify';
+import { addActionRoute } from '../../platform/http/action-route.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { apiRoot, invalidField, readInstantField } from '../../platform/http/slice-input.ts';
+import { presentWholeMessage } from '../present.ts';
+import * as schemas from '../schemas.ts';
+import { parseMessageId, type Message } from '../stored-message.ts';
+import {
+  deleteMessage,
+  markMessageDead,
+  reopenMessage,
+  routeMessage,
+  type ActionDeps,
+} from './act-on-message.ts';
+import { forgetSource } from './forget-source.ts';
+import { seekSource, type SeekDeps, type SeekTarget } from './seek-source.ts';
+
+const root = apiRoot('dlq');
+
+export type DecideDeps = ActionDeps &
+  SeekDeps &
+  Readonly<{
+    getMessage: (id: string) => Promise<Message>;
+    /** Reserves memory for a response with the whole message, or throws. */
+    reserveMessage: (request: FastifyRequest, id: string) => Promise<void>;
+  }>;
+
+export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
+  addMessageRoutes(app, deps);
+  addSourceRoutes(app, deps);
+}
+
+function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
+  const { IdParams: params, MessageSchema: answer } = schemas;
+
+  /** Reserves memory for the response before it acts, so that a rejected request has changed nothing. */
+  const actOn = async (request: FastifyRequest, id: string, act: () => Promise<unknown>): Promise<object> => {
+    await deps.reserveMessage(request, id);
+    await act();
+    return presentWholeMessage(await deps.getMessage(id));
+  };
+
+  addActionRoute(app, {
+    method: 'DELETE',
+    path: `${root}/messages/:id`,
+    summary: 'Delete a message, archived or not; its history stays',
+    params,
+    answer: schemas.DeleteSchema,
+    async act({ params: given, by }) {
+      const id = parseMessageId(given.id);
+      await deleteMessage(deps, { id, ...by });
+      return { success: true, message: `message ${id} deleted` };
+    },
+  });
+  addActionRoute(app, {
+    path: `${root}/messages/:id/dead`,
+    summary: 'Mark a message as dead',
+    params,
+    body: schemas.OptionalReasonBody,
+    answer,
+    async act({ params: given, by, request }) {
+      const id = parseMessageId(given.id);
+      return actOn(request, id, () => markMessageDead(deps, { id, ...by }));
+    },
+  });
+  addActionRoute(app, {
+    path: `${root}/messages/:id/reopen`,
+    summary: 'Reopen a dead, resolved or spent message with a new retry budget',
+    params,
+    body: schemas.ReasonBody,
+    answer,
+    async act({ params: given, body: { reason }, by, request }) {
+      const id = parseMessageId(given.id);
+      return actOn(request, id, () => reopenMessage(deps, { id, ...by, reason }));
+    },
+  });
+  addActionRoute(app, {
+    path: `${root}/messages/:id/route`,
+    summary:
+      'Choose the target topic of a pending or dead message, also one that is not in dlq.allowed_targets',
+    params,
+    body: schemas.RouteBody,
+    answer,
+    async act({ params: given, body: { target_topic: targetTopic, reason }, by, request }) {
+      const id = parseMessageId(given.id);
+      return actOn(request, id, () => routeMessage(deps, { id, ...by, reason, targetTopic }));
+    },
+  });
+}
+
+function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
+  addActionRoute(app, {
+    path: `${root}/sources/:topic/:partition/seek`,
+    summary: 'Read a partition again; records stored before are not stored twice',
+    params: schemas.SeekParams,
+    body: schemas.SeekBody,
+    answer: schemas.SeekSchema,
+    async act({ params, body, by }) {
+      const target = seekTarget(body);
+      const { from, to } = await seekSource(deps, { ...params, target, ...by, reason: body.reason });
+      const message = `${params.topic}/${params.partition} is read again from offset ${to}`;
+      return { ...params, from, to, message };
+    },
+  });
+  addActionRoute(app, {
+    method: 'DELETE',
+    path: `${root}/sources/:topic/:partition`,
+    summary: 'Forget a partition of a deleted topic or cluster; its messages stay',
+    params: schemas.SeekParams,
+    query: schemas.ReasonQuery,
+    answer: schemas.DeleteSchema,
+    async act({ params: { topic, partition }, query: { reason }, by }) {
+      await forgetSource(deps.db, { topic, partition, ...by, reason });
+      return { success: true, message: `source ${topic}/${partition} forgotten` };
+    },
+  });
+}
+
+function seekTarget(
+  body: Readonly<{
+    offset?: number | undefined;
+    timestamp?: string | undefined;
+    earliest?: true | undefined;
+  }>,
+): SeekTarget {
+  const named = [body.offset, body.timestamp, body.earliest].filter((target) => target !== undefined);
+  if (named.length !== 1)
+    throw invalidField(
+      'dlq',
+      'offset',
+      'exclusive',
+      'cannot be combined: send offset, timestamp or earliest',
+    );
+  if (body.offset !== undefined) return { to: 'offset', offset: BigInt(body.offset) };
+  const instant = readInstantField('dlq', 'timestamp', body.timestamp);
+  if (instant === undefined) return { to: 'earliest' };
+  if (instant.getTime() < 0) throw invalidField('dlq', 'timestamp', 'format', 'must not be before 1970');
+  return { to: 'timestamp', timestampMs: BigInt(instant.getTime()) };
+}

@@ -1,0 +1,50 @@
+import type { Queryable } from '../platform/postgres/database.ts';
+import { sql, type Sql } from '../platform/postgres/sql.ts';
+import type { WorkTable } from '../platform/work/work.ts';
+import { notifyEvents } from '../platform/work/notify-events.ts';
+
+/** Messages are claimed, settled and reaped by the shared mechanism. */
+export const messages: WorkTable = {
+  slice: 'dlq',
+  table: sql`dlq.dlq_messages`,
+  key: sql`id`,
+  keyArray: sql`uuid[]`,
+};
+
+/** Every column in table order, for statements that move whole rows. */
+const allColumns: Sql = sql`
+  id, original_topic, error_message, retry_count, max_retries, payload, status, created_at, updated_at,
+  last_retry_at, source_topic, source_topic_id, source_partition, source_offset, source_timestamp, message_key,
+  raw_value, headers, dialect, error_class, error_stack, consumer_group, original_partition, original_offset,
+  original_timestamp, fingerprint, unroutable, parent_id, resolution, attempt_no, published_sha256,
+  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed`;
+
+/** Nobody is working on it and it has an attempt left. */
+export const isDue: Sql = sql`t.status = 'PENDING' AND t.retry_count < t.max_retries`;
+
+/** After a failure: DEAD if no attempt is left. Reads the row as it was before the statement. */
+export const statusAfterFailure: Sql = sql`
+  CASE WHEN t.retry_count >= t.max_retries THEN 'DEAD' ELSE 'PENDING' END`;
+
+/** Notifies people of messages that became DEAD; `from` has id, original_topic, status and detail. */
+export function notifyDead(from: Sql): Sql {
+  return notifyEvents(
+    {
+      slice: sql`'dlq'`,
+      kind: sql`'dead'`,
+      subject: sql`original_topic`,
+      itemId: sql`id`,
+      summary: sql`detail`,
+    },
+    { from, where: sql`status = 'DEAD'` },
+  );
+}
+
+/** Moves archived messages back to the live ones, in the caller's transaction. */
+export async function restoreFromArchive(tx: Queryable, ids: readonly string[]): Promise<void> {
+  await tx.query(sql`
+    WITH moved AS (
+      DELETE FROM dlq.dlq_messages_archive WHERE id = ANY(${ids}::uuid[]) RETURNING ${allColumns}
+    )
+    INSERT INTO dlq.dlq_messages (${allColumns}) SELECT ${allColumns} FROM moved`);
+}

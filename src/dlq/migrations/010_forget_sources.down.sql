@@ -1,0 +1,1 @@
+ALTER TABLE dlq.source_partitions DROP COLUMN forgotten;

@@ -1,0 +1,1 @@
+DROP TABLE dlq.value_parts;

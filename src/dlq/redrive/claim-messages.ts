@@ -1,0 +1,186 @@
+import type { Compression } from '../../kernel/broker-record.ts';
+import type { Lease } from '../../kernel/lease.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { claim, type Worker } from '../../platform/work/work.ts';
+import { exactInstant } from '../instant.ts';
+import { isDue, messages } from '../messages-table.ts';
+import { readHeaders, type StoredHeader } from '../stored-headers.ts';
+import type { Keyset, MessageBody } from '../stored-message.ts';
+
+/** A message whose attempt has started: what to publish, and where. */
+export type ClaimedMessage = Readonly<{
+  id: string;
+  targetTopic: string;
+  /** An operator chose the target: it need not be an allowed one. */
+  isRouted: boolean;
+  /** False for a row of the predecessor that was stored without its value: there is nothing to publish. */
+  hasValue: boolean;
+  /** The size of its body in memory. */
+  bytes: number;
+  /** Null if it is too large to be returned by the claim: a thousand of those would not fit into memory. */
+  body: MessageBody | null;
+  dialect: string | null;
+  /** Equal for messages with equal keys; null without a key. */
+  orderKey: Buffer | null;
+  /** Messages are sent in this order. */
+  place: Keyset;
+  /** The codec of its batch on the dead-letter topic; null if unknown. */
+  compression: Compression | null;
+  attemptNo: number;
+  /** When the attempt was claimed, by the database's clock. */
+  claimedAtMs: bigint;
+  originalTimestampMs: bigint | null;
+}>;
+
+export type ClaimedBatch = Readonly<{ lease: Lease; messages: readonly ClaimedMessage[] }>;
+
+export type ClaimDeps = Readonly<{ worker: Worker; leaseMs: number }>;
+
+/** Where messages go by today's rules if their stored topic is no target; null leaves them unclaimed. */
+export type Reroute = Readonly<{
+  /** Messages marked unroutable on arrival. */
+  unroutable: string | null;
+  /** Messages whose original topic is itself a dead-letter topic, as the predecessor stored them. */
+  misnamed: string | null;
+}>;
+
+/**
+ * Starts attempts: the claimed rows become RETRYING, count the attempt, and note the hash of what will be published,
+ * so that it is recognised if it comes back as a dead letter.
+ */
+export async function claimMessages(
+  { worker, leaseMs }: ClaimDeps,
+  where: Sql,
+  { actor, limit, reroute }: Readonly<{ actor: string; limit: number; reroute: Reroute }>,
+): Promise<ClaimedBatch> {
+  const hasRoute = reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
+  const { lease, rows } = await claim<ClaimedRow>(worker, messages, {
+    where: sql`${where} AND ${isDue} AND ${hasRoute}`,
+    orderBy: sql`t.created_at, t.id`,
+    limit,
+    leaseMs,
+    set: sql`
+      status = 'RETRYING', retry_count = t.retry_count + 1, attempt_no = t.attempt_no + 1,
+      last_retry_at = clock_timestamp(), resolution = NULL, published_sha256 = ${publishedSha256},
+      unroutable = false,
+      original_topic = COALESCE(
+        CASE WHEN t.unroutable THEN ${reroute.unroutable} ELSE ${reroute.misnamed} END, t.original_topic)`,
+    returning: claimedColumns,
+    also: sql`, noted AS (
+      INSERT INTO dlq.message_history
+        (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, target_topic,
+         published_sha256)
+      SELECT id, 'retry_started', ${actor}, 'PENDING', 'RETRYING', retry_count, attempt_no, claim_epoch,
+             original_topic, published_sha256
+      FROM claimed
+    )`,
+    rowOrder: sql`created_at_order, id`,
+  });
+  return { lease, messages: rows.map(claimedOf) };
+}
+
+/** A message that has lost its worker and has one attempt left runs alone; see the solo gate. */
+export const mustRunAlone: Sql = sql`(t.lease_lost AND t.retry_count + 1 >= t.max_retries)`;
+
+/** The value that is published: the raw bytes, or the payload's text if the row was inserted without them. */
+const value: Sql = sql`
+  CASE WHEN t.source_topic IS NULL THEN convert_to(t.payload::text, 'UTF8') ELSE t.raw_value END`;
+
+/** The same hash as `recordSha256` in the domain. */
+const publishedSha256: Sql = sql`sha256(
+    int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
+    int4send(COALESCE(length(${value}), -1)) || COALESCE(${value}, ''))`;
+
+const maxOrderKeyBytes = 256;
+
+export const orderKey: Sql = sql`
+  CASE WHEN length(t.message_key) <= ${maxOrderKeyBytes} THEN t.message_key ELSE sha256(t.message_key) END`;
+
+/** The claim returns bodies up to this size, so that a batch of a thousand messages stays small. */
+const inlineBytes = 16_384;
+
+const bytes: Sql = sql`(
+  COALESCE(length(t.message_key), 0) + COALESCE(length(${value}), 0) + COALESCE(pg_column_size(t.headers), 0))`;
+
+const isSmall: Sql = sql`${bytes} <= ${inlineBytes}`;
+
+type BodyRow = { key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null };
+
+type ClaimedRow = BodyRow & {
+  id: string;
+  original_topic: string;
+  has_value: boolean;
+  routed: boolean;
+  bytes: number;
+  dialect: string | null;
+  attempt_no: number;
+  original_ms: bigint | null;
+  created_at_exact: string;
+  order_key: Buffer | null;
+  compression: Compression | null;
+  claimed_ms: bigint;
+};
+
+const claimedColumns: Sql = sql`
+  t.id, t.original_topic, t.routed, t.published_sha256, t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS has_value,
+  ${bytes} AS bytes,
+  CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${value} END AS value,
+  CASE WHEN ${isSmall} THEN t.headers END AS headers, ${orderKey} AS order_key,
+  t.source_compression AS compression, t.dialect, t.attempt_no, t.retry_count,
+  (date_part('epoch', t.last_retry_at) * 1000)::bigint AS claimed_ms,
+  ${exactInstant(sql`t.created_at`)} AS created_at_exact, extract(epoch FROM t.created_at) AS created_at_order,
+  (date_part('epoch', COALESCE(t.original_timestamp, t.source_timestamp)) * 1000)::bigint AS original_ms`;
+
+function claimedOf(row: ClaimedRow): ClaimedMessage {
+  return {
+    id: row.id,
+    targetTopic: row.original_topic,
+    isRouted: row.routed,
+    hasValue: row.has_value,
+    bytes: row.bytes,
+    body: row.bytes <= inlineBytes ? bodyOf(row) : null,
+    dialect: row.dialect,
+    orderKey: row.order_key,
+    place: { createdAt: row.created_at_exact, id: row.id },
+    compression: row.compression,
+    attemptNo: row.attempt_no,
+    claimedAtMs: row.claimed_ms,
+    originalTimestampMs: row.original_ms,
+  };
+}
+
+function bodyOf({ key, value, headers }: BodyRow): MessageBody {
+  return { key, value, headers: readHeaders(headers) };
+}
+
+/** The bodies of claimed messages that are still ours. */
+export async function loadBodies(
+  { worker }: Pick<ClaimDeps, 'worker'>,
+  lease: Lease,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, MessageBody>> {
+  if (ids.length === 0) return new Map();
+  const rows = await worker.db.query<BodyRow & { id: string }>(sql`
+    SELECT t.id, t.message_key AS key, ${value} AS value, t.headers
+    FROM unnest((SELECT ${ids}::uuid[])) AS keys (key)
+    JOIN dlq.dlq_messages t ON t.id = keys.key
+    WHERE t.lease_epoch = ${lease.epoch} AND (t.status = 'RETRYING') IS TRUE`);
+  return new Map(rows.map((row) => [row.id, bodyOf(row)]));
+}
+
+/** Replaces the hashes that the claim noted, for attempts that publish under a new key. */
+export async function noteHashes(
+  { worker }: Pick<ClaimDeps, 'worker'>,
+  lease: Lease,
+  sha256ById: ReadonlyMap<string, Buffer>,
+): Promise<void> {
+  await worker.db.query(sql`
+    WITH new AS MATERIALIZED (
+      SELECT * FROM unnest(${[...sha256ById.keys()]}::uuid[], ${[...sha256ById.values()]}::bytea[]) AS new (id, sha256)
+    ), noted AS (
+      UPDATE dlq.message_history h SET published_sha256 = new.sha256 FROM new
+      WHERE h.message_id = new.id AND h.event = 'retry_started' AND h.lease_epoch = ${lease.epoch}
+    )
+    UPDATE dlq.dlq_messages t SET published_sha256 = new.sha256 FROM new
+    WHERE t.id = new.id AND t.lease_epoch = ${lease.epoch} AND t.status = 'RETRYING'`);
+}

@@ -1,0 +1,53 @@
+import { actorOf } from '../../platform/http/actor.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { apiRoot } from '../../platform/http/slice-input.ts';
+import type { Json } from '../present.ts';
+import * as schemas from '../schemas.ts';
+import { parseMessageId } from '../stored-message.ts';
+import { retryAll, type RetryAllDeps } from './retry-all.ts';
+import { retryMessage } from './retry-message.ts';
+import type { RetryAllResult } from './retry-tally.ts';
+
+const root = apiRoot('dlq');
+
+export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
+  app.post(
+    `${root}/messages/:id/retry`,
+    {
+      schema: {
+        summary: 'Retry a message: publish it to its original topic',
+        params: schemas.IdParams,
+        body: schemas.NoBody,
+        response: { 200: schemas.RetrySchema },
+      },
+    },
+    async (request, reply) => {
+      const id = parseMessageId(request.params.id);
+      const { status, published } = await retryMessage(deps, id, actorOf(request));
+      return reply.send({ id, status, message: 'message retry initiated', published });
+    },
+  );
+
+  app.post(
+    `${root}/:topic/retry-all`,
+    {
+      schema: {
+        summary: 'Retry all retryable messages of a topic',
+        params: schemas.TopicParams,
+        body: schemas.NoBody,
+        response: { 200: schemas.RetryAllSchema },
+      },
+    },
+    async (request, reply) => {
+      const { topic } = request.params;
+      return reply.send(presentRetryAll(topic, await retryAll(deps, topic, actorOf(request))));
+    },
+  );
+}
+
+function presentRetryAll(topic: string, { retried, exclusions, ended, ...left }: RetryAllResult): Json {
+  const { failed, skipped, excluded, remaining } = left;
+  const why = ended === null ? '' : `; the call ended early: ${ended}`;
+  const message = `${retried} messages retried in topic ${topic}${why}`;
+  return { retried, message, failed, skipped, excluded, remaining, exclusions };
+}

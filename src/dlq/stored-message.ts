@@ -1,0 +1,77 @@
+import type { Header } from '../kernel/broker-record.ts';
+import { AppError } from '../kernel/errors.ts';
+import { isUuid } from '../kernel/uuid.ts';
+import type { MessageState, Status } from './domain/message.ts';
+
+/** A message as the flows hand it to each other. */
+export type Message = Readonly<{
+  id: string;
+  originalTopic: string;
+  errorMessage: string;
+  retryCount: number;
+  maxRetries: number;
+  /** The JSON text from PostgreSQL: parsing it would round its numbers. */
+  payloadText: string | null;
+  /** Lists omit large payloads; the single message has them. */
+  isPayloadOmitted: boolean;
+  status: Status;
+  createdAt: Date;
+  /** With microseconds: a cursor in milliseconds would skip rows. */
+  createdAtExact: string;
+  updatedAt: Date;
+  lastRetryAt: Date | null;
+  sourceTopic: string | null;
+  sourcePartition: number | null;
+  sourceOffset: bigint | null;
+  key: Buffer | null;
+  /** Lists omit long keys. */
+  isKeyOmitted: boolean;
+  dialect: string | null;
+  errorClass: string | null;
+  errorStack: string | null;
+  consumerGroup: string | null;
+  originalPartition: number | null;
+  originalOffset: bigint | null;
+  originalTimestamp: Date | null;
+  fingerprint: string | null;
+  unroutable: boolean;
+  /** An operator chose its topic. */
+  isRouted: boolean;
+  parentId: string | null;
+  resolution: string | null;
+  attemptNo: number;
+  isArchived: boolean;
+}>;
+
+/** What decides which actions are allowed, without the texts and bytes, which can be large. */
+export type MessageHead = MessageState &
+  Readonly<{
+    id: string;
+    leaseLost: boolean;
+    originalTopic: string;
+    sourceTopic: string | null;
+    unroutable: boolean;
+    isRouted: boolean;
+    hasPayload: boolean;
+    isArchived: boolean;
+  }>;
+
+/** Also finds archived messages. */
+export type FindHead = (id: string) => Promise<MessageHead | null>;
+
+/** The bytes that were read, and that a retry publishes. */
+export type MessageBody = Readonly<{ key: Buffer | null; value: Buffer | null; headers: readonly Header[] }>;
+
+/** A position in the order of lists and claims. */
+export type Keyset = Readonly<{ createdAt: string; id: string }>;
+
+export function messageNotFound(id: string): AppError {
+  return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq message not found: ${id}`);
+}
+
+/** Rejects an invalid id before it reaches the database; clients rely on the wording. */
+export function parseMessageId(text: string): string {
+  if (!isUuid(text))
+    throw new AppError('SYS_DLQ_VALIDATION_ERROR', 'validation', `invalid message id: ${text.slice(0, 100)}`);
+  return text.toLowerCase();
+}

@@ -1,0 +1,56 @@
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import { allOf, conditionsOf, type JobFilter } from './job-conditions.ts';
+
+/** Dead letters of one queue whose errors have the same prefix. */
+export type DeadGroup = Readonly<{
+  queue: string;
+  /** The shared prefix; null if the jobs have no error. */
+  error: string | null;
+  count: number;
+  /** When the newest of them died; null if unknown. */
+  lastAt: Date | null;
+}>;
+
+/** Largest first. `isPartial`: only the newest dead letters were counted. */
+export type DeadGroups = Readonly<{ groups: readonly DeadGroup[]; isPartial: boolean }>;
+
+const countedLimit = 20_000;
+const groupLimit = 50;
+/** A group's text can be used as it is as an `error` filter. */
+const errorLength = 200;
+
+type GroupRow = Readonly<{
+  queue: string | null;
+  error: string | null;
+  count: bigint;
+  last_at: Date | null;
+  is_partial: boolean;
+}>;
+
+/** The statement always returns a row, which says whether all dead letters were counted. */
+export async function groupDeadJobs(db: Queryable, filter: JobFilter): Promise<DeadGroups> {
+  const { scope, rest } = conditionsOf(filter);
+  const rows = await db.query<GroupRow>(sql`
+    WITH scanned AS MATERIALIZED (
+      SELECT t.queue, left(t.error_message, ${errorLength}) AS error, t.completed_at, ${allOf(rest)} AS is_match
+      FROM jobs.job_queue t WHERE ${scope}
+      ORDER BY t.job_id DESC
+      LIMIT ${countedLimit + 1}
+    ), grouped AS (
+      SELECT queue, error, count(*) AS count, max(completed_at) AS last_at
+      FROM scanned WHERE is_match
+      GROUP BY queue, error
+      ORDER BY count DESC, queue, error
+      LIMIT ${groupLimit}
+    )
+    SELECT grouped.queue, grouped.error, grouped.count, grouped.last_at, whole.is_partial
+    FROM (SELECT count(*) > ${countedLimit} AS is_partial FROM scanned) AS whole
+    LEFT JOIN grouped ON true
+    ORDER BY grouped.count DESC, grouped.queue, grouped.error`);
+  return { groups: rows.flatMap(groupsOf), isPartial: rows[0]?.is_partial ?? false };
+}
+
+function groupsOf({ queue, error, count, last_at: lastAt }: GroupRow): readonly DeadGroup[] {
+  return queue === null ? [] : [{ queue, error, count: Number(count), lastAt }];
+}

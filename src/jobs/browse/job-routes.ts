@@ -1,0 +1,92 @@
+import type { PageRequest } from '../../kernel/page.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { JobParams, readInstant, readJobId, root } from '../route-parts.ts';
+import { groupDeadJobs } from './dead-groups.ts';
+import { findJob, jobBytes } from './find-job.ts';
+import type { JobFilter } from './job-conditions.ts';
+import type { Job } from './job-row.ts';
+import { listJobs } from './list-jobs.ts';
+import { presentGroup, presentJob, presentJobDetails } from './present-job.ts';
+import * as schemas from './schemas.ts';
+
+/** More than any listed row takes: three JSON texts and the other columns. */
+const listedRowBytes = 52_000;
+
+export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>): void {
+  const jobs = {
+    slice: 'jobs',
+    items: 'jobs',
+    rowBytes: listedRowBytes,
+    cursor: () => ['uuid'] as const,
+    keyOf: ({ jobId }: Job) => [jobId],
+    present: presentJob,
+  };
+  addListRoute(app, {
+    ...jobs,
+    path: root,
+    summary: 'Jobs, newest first',
+    query: schemas.JobListQuery,
+    answer: schemas.JobListSchema,
+    list: (query, page) =>
+      listPage(db, { ...filterOf(query), status: query.status, dedupeKey: query.dedupe_key }, page),
+  });
+  addListRoute(app, {
+    ...jobs,
+    path: `${root}/dead`,
+    summary: 'Dead letters, newest first, and their most frequent errors',
+    query: schemas.DeadListQuery,
+    answer: schemas.DeadListSchema,
+    async list(query, page) {
+      const filter: JobFilter = {
+        ...filterOf(query),
+        error: query.error,
+        status: 'dead_letter',
+        resolution: query.resolution ?? 'unresolved',
+      };
+      const [listed, { groups, isPartial }] = await Promise.all([
+        listPage(db, filter, page),
+        groupDeadJobs(db, filter),
+      ]);
+      const more = { groups: groups.map(presentGroup), ...(isPartial ? { groups_are_partial: true } : {}) };
+      return { ...listed, more };
+    },
+  });
+
+  app.get(
+    `${root}/:id`,
+    {
+      schema: {
+        summary: 'One job with its failed attempts and the actions on it',
+        params: JobParams,
+        response: { 200: schemas.JobDetailsSchema },
+      },
+    },
+    async (request, reply) => {
+      const jobId = readJobId(request.params.id);
+      await request.reserveAnswer(await jobBytes(db, jobId));
+      return reply.send(presentJobDetails(await findJob(db, jobId)));
+    },
+  );
+}
+
+type FilterQuery = Readonly<{
+  queue?: string | undefined;
+  created_from?: string | undefined;
+  created_to?: string | undefined;
+}>;
+
+function filterOf(query: FilterQuery): JobFilter {
+  return {
+    queue: query.queue,
+    createdFrom: readInstant('created_from', query.created_from),
+    createdTo: readInstant('created_to', query.created_to),
+  };
+}
+
+async function listPage(db: Queryable, filter: JobFilter, page: PageRequest): Promise<Listed<Job>> {
+  const at = page.by === 'number' ? page : { ...page, after: page.after?.[0] ?? null };
+  const { jobs, next, ...listed } = await listJobs(db, filter, at);
+  return { items: jobs, resumeAfter: next === null ? null : [next], ...listed };
+}

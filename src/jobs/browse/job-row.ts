@@ -1,0 +1,116 @@
+import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import type { Resolution, Status } from '../domain/job.ts';
+
+export type Job = Readonly<{
+  jobId: string;
+  queue: string;
+  /** PostgreSQL's own JSON text; null if it is too large to show. */
+  payloadText: string | null;
+  status: Status;
+  retryCount: number;
+  maxRetries: number;
+  errorMessage: string | null;
+  /** JSON text; also null if it is too large to show. */
+  resultText: string | null;
+  dedupeKey: string | null;
+  priority: number;
+  runAt: Date;
+  createdAt: Date;
+  startedAt: Date | null;
+  completedAt: Date | null;
+  resolution: Resolution | null;
+  deferrals: number;
+  progressText: string | null;
+  trace: string | null;
+  leaseOwner: string | null;
+  leaseUntil: Date | null;
+  leaseEpoch: bigint;
+}>;
+
+/** Lists omit larger values and cut longer errors, so that a page cannot grow to a hundred megabytes. */
+const listedBytes = 16_384;
+const listedErrorLength = 2000;
+
+/** Of the row `t`. */
+export const jobColumns: Sql = sql`
+  t.job_id, t.queue, t.status, t.retry_count, t.max_retries, t.dedupe_key, t.priority, t.run_at,
+  t.created_at, t.started_at, t.completed_at, t.resolution, t.deferrals, t.trace, t.lease_owner, t.lease_until,
+  t.lease_epoch`;
+
+/** Larger values exist only if they were stored before there was a limit. */
+export const wholeTexts: Sql = sql`t.error_message, ${texts(MAX_JSON_BYTES)}`;
+
+export const listedTexts: Sql = sql`
+  left(t.error_message, ${listedErrorLength}) AS error_message, ${texts(listedBytes)}`;
+
+/** Bytes of one job in a response. */
+export const shownBytes: Sql = sql`(
+  ${shownUpTo(sql`t.payload`)} + ${shownUpTo(sql`t.result`)} + ${shownUpTo(sql`t.progress`)})`;
+
+/** The limit applies to the text: the column may be compressed, and its numbers are written out. */
+function texts(maxBytes: number): Sql {
+  const text = (json: Sql): Sql => sql`CASE WHEN ${isWithin(json, maxBytes)} THEN ${json}::text END`;
+  return sql`
+  ${text(sql`t.payload`)} AS payload_text, ${text(sql`t.result`)} AS result_text,
+  ${text(sql`t.progress`)} AS progress_text`;
+}
+
+/** The uncompressed column takes up to six times its text. The first test avoids writing out a value to measure it. */
+function isWithin(json: Sql, maxBytes: number): Sql {
+  return sql`(pg_column_size(${json} || '{}') <= ${6 * maxBytes} AND platform.json_bytes(${json}) <= ${maxBytes})`;
+}
+
+function shownUpTo(json: Sql): Sql {
+  return sql`LEAST(COALESCE(platform.json_bytes(${json}), 0), ${MAX_JSON_BYTES}::bigint)`;
+}
+
+export type JobRow = Readonly<{
+  job_id: string;
+  queue: string;
+  status: Status;
+  retry_count: number;
+  max_retries: number;
+  error_message: string | null;
+  dedupe_key: string | null;
+  priority: number;
+  run_at: Date;
+  created_at: Date;
+  started_at: Date | null;
+  completed_at: Date | null;
+  resolution: Resolution | null;
+  deferrals: number;
+  trace: string | null;
+  lease_owner: string | null;
+  lease_until: Date | null;
+  lease_epoch: bigint;
+  payload_text: string | null;
+  result_text: string | null;
+  progress_text: string | null;
+}>;
+
+export function jobOf(row: JobRow): Job {
+  return {
+    jobId: row.job_id,
+    queue: row.queue,
+    payloadText: row.payload_text,
+    status: row.status,
+    retryCount: row.retry_count,
+    maxRetries: row.max_retries,
+    errorMessage: row.error_message,
+    resultText: row.result_text,
+    dedupeKey: row.dedupe_key,
+    priority: row.priority,
+    runAt: row.run_at,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    resolution: row.resolution,
+    deferrals: row.deferrals,
+    progressText: row.progress_text,
+    trace: row.trace,
+    leaseOwner: row.lease_owner,
+    leaseUntil: row.lease_until,
+    leaseEpoch: row.lease_epoch,
+  };
+}

@@ -1,0 +1,18 @@
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { root } from '../route-parts.ts';
+import { listQueues, type ListQueuesDeps } from './list-queues.ts';
+import { presentQueue } from './present-job.ts';
+import { QueuesSchema } from './queue-schemas.ts';
+
+export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
+  app.get(
+    `${root}/queues`,
+    {
+      schema: {
+        summary: 'Every queue with its settings, pause and job counts',
+        response: { 200: QueuesSchema },
+      },
+    },
+    async (_request, reply) => reply.send({ queues: (await listQueues(deps)).map(presentQueue) }),
+  );
+}

@@ -1,0 +1,50 @@
+import { Type, type TSchema } from 'typebox';
+import { nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { statuses } from '../domain/job.ts';
+import { pauseProperties } from '../route-parts.ts';
+
+const count = Type.Integer();
+
+export const QueuesSchema: TSchema = Type.Object({
+  queues: Type.Array(
+    Type.Object(
+      {
+        ...pauseProperties,
+        configured: Type.Boolean({ description: 'False if the defaults apply.' }),
+        has_target: Type.Boolean({
+          description: 'The server pushes its jobs; otherwise workers claim them.',
+        }),
+        target_down: nullable(
+          Type.Object(
+            { since: Timestamp, reason: Type.String(), next_probe_at: Timestamp },
+            {
+              description: 'The target does not answer. Jobs wait, at no cost, until a probe succeeds.',
+            },
+          ),
+        ),
+        max_retries: Type.Integer(),
+        timeout_ms: Type.Integer(),
+        backoff: Type.Object({ initial_ms: Type.Integer(), max_ms: Type.Integer(), jitter: Type.Number() }),
+        max_deferrals: Type.Integer(),
+        keep_completed: Type.Boolean(),
+        global_concurrency: nullable(Type.Integer({ description: 'Limit over all processes.' })),
+        rate_limit: nullable(Type.Object({ count: Type.Integer(), window_ms: Type.Integer() })),
+        counts: Type.Object({
+          pending: count,
+          running: count,
+          completed: count,
+          failed: count,
+          dead_letter: count,
+        }),
+        estimated_counts: Type.Optional(
+          Type.Array(Type.Enum([...statuses]), {
+            description: 'Names of the counts that are estimates; missing if all are exact.',
+          }),
+        ),
+        unresolved: Type.Integer({ description: 'Dead letters neither cancelled nor discarded.' }),
+        lag_seconds: nullable(Type.Number({ description: 'How long the oldest due job has been waiting.' })),
+      },
+      { title: 'Queue' },
+    ),
+  ),
+});

@@ -1,0 +1,144 @@
+import { Type, type TSchema } from 'typebox';
+import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
+import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { resolutions, statuses } from '../domain/job.ts';
+import { resolutionFilters } from './job-conditions.ts';
+
+const JobId = Type.String({ format: 'uuid' });
+const StatusSchema = Type.Enum([...statuses]);
+const listParameters = {
+  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  created_from: Type.Optional(Instant),
+  created_to: Type.Optional(Instant),
+  ...pageParameters,
+};
+
+export const JobListQuery = Type.Object(
+  {
+    status: Type.Optional(StatusSchema),
+    dedupe_key: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+    ...listParameters,
+  },
+  closed,
+);
+
+export const DeadListQuery = Type.Object(
+  {
+    error: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 1000, description: 'Prefix of the error message.' }),
+    ),
+    resolution: Type.Optional(
+      Type.Enum([...resolutionFilters], {
+        default: 'unresolved',
+        description: 'Default: only those neither cancelled nor discarded.',
+      }),
+    ),
+    ...listParameters,
+  },
+  closed,
+);
+
+/** Response schemas only document; `present-job.ts` defines the fields. */
+const job = {
+  job_id: JobId,
+  queue: Type.String(),
+  payload: Type.Unknown({ description: 'As stored; null if omitted from a list.' }),
+  status: StatusSchema,
+  retry_count: Type.Integer({ description: 'Failed attempts so far.' }),
+  max_retries: Type.Integer({ description: 'Failures before dead-lettering.' }),
+  error_message: nullable(Type.String({ description: 'Of the last failure.' })),
+  result: Type.Unknown({ description: 'Returned by the worker; lists omit large values.' }),
+  dedupe_key: nullable(Type.String()),
+  priority: Type.Integer(),
+  run_at: nullable(
+    Type.String({ format: 'date-time', description: 'When it is due; null unless it is waiting.' }),
+  ),
+  created_at: nullable(Timestamp),
+  started_at: nullable(Timestamp),
+  completed_at: nullable(Timestamp),
+  resolution: nullable(Type.Enum([...resolutions])),
+  needs_attention: Type.Boolean({ description: 'Dead, and neither cancelled nor discarded.' }),
+  deferrals: Type.Integer({ description: 'How often it was deferred without a failure.' }),
+  progress: Type.Unknown({ description: 'Last reported by the worker; lists omit large values.' }),
+  trace: nullable(Type.String({ description: 'Traceparent of the caller that added it.' })),
+  lease: nullable(
+    Type.Object(
+      { owner: nullable(Type.String()), until: nullable(Timestamp), epoch: Type.Integer() },
+      { description: 'Null unless it is running.' },
+    ),
+  ),
+  payload_omitted: Type.Optional(
+    Type.Literal(true, { description: 'Too large: more than 16 KiB in lists, 16 MiB elsewhere.' }),
+  ),
+};
+
+const JobSchema = Type.Object(job, { title: 'Job' });
+
+const JobPaginationSchema = Type.Object({
+  ...PaginationSchema.properties,
+  next_cursor: Type.Optional(
+    nullable(
+      Type.String({
+        description:
+          'Sent if the request had a `cursor`, and if a list by page number can continue only this way because ' +
+          'it reached its scan limit. A short page may have a next one.',
+      }),
+    ),
+  ),
+});
+
+export const JobListSchema: TSchema = Type.Object({
+  jobs: Type.Array(JobSchema),
+  pagination: JobPaginationSchema,
+});
+
+export const JobDetailsSchema: TSchema = Type.Object(
+  {
+    ...job,
+    attempts: Type.Array(
+      Type.Object({
+        retry_count: Type.Integer({ description: 'Including this failure.' }),
+        status_to: StatusSchema,
+        error: Type.String(),
+        error_class: nullable(Type.String({ description: 'Class of the error; null if unknown.' })),
+        stack: nullable(
+          Type.String({ description: 'Stack trace, truncated; only for the newest failures.' }),
+        ),
+        worker: nullable(Type.String({ description: 'Null if the worker was lost.' })),
+        epoch: Type.Integer(),
+        started_at: nullable(Timestamp),
+        ended_at: nullable(Timestamp),
+      }),
+      { description: 'Failed attempts, oldest first.' },
+    ),
+    actions: Type.Array(
+      Type.Object({
+        action: Type.String(),
+        status_from: StatusSchema,
+        status_to: StatusSchema,
+        actor: Type.String(),
+        reason: nullable(Type.String()),
+        at: nullable(Timestamp),
+      }),
+      { description: 'Actions of people, oldest first.' },
+    ),
+  },
+  { title: 'JobDetails' },
+);
+
+export const DeadListSchema: TSchema = Type.Object({
+  jobs: Type.Array(JobSchema),
+  groups: Type.Array(
+    Type.Object({
+      queue: Type.String(),
+      error: nullable(Type.String({ description: 'Shared prefix of their errors.' })),
+      count: Type.Integer(),
+      last_at: nullable(Type.String({ format: 'date-time', description: 'When the newest of them died.' })),
+    }),
+    { description: 'Most frequent first.' },
+  ),
+  groups_are_partial: Type.Optional(
+    Type.Literal(true, { description: 'Only the newest dead letters were counted.' }),
+  ),
+  pagination: JobPaginationSchema,
+});

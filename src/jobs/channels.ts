@@ -1,0 +1,9 @@
+/** Names of the NOTIFY channels. The SQL functions that enqueue use the same name. */
+export function jobsChannel(queue: string): string {
+  return `jobs:${queue}`;
+}
+
+/** Tells workers of the queue that a running job was cancelled: they renew their leases and find it gone. */
+export function cancelledChannel(queue: string): string {
+  return `jobs-cancelled:${queue}`;
+}

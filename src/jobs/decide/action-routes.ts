@@ -1,0 +1,156 @@
+import { formatInstant } from '../../kernel/timestamp.ts';
+import { isUuid } from '../../kernel/uuid.ts';
+import { addActionRoute } from '../../platform/http/action-route.ts';
+import { actorOf } from '../../platform/http/actor.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { invalidField } from '../../platform/http/slice-input.ts';
+import {
+  JobParams,
+  presentPause,
+  QueueParams,
+  readInstant,
+  readJobId,
+  readQueueName,
+  root,
+} from '../route-parts.ts';
+import { actOnJob, type Action } from './act-on-job.ts';
+import * as schemas from './action-schemas.ts';
+import { previewDead, type DeadFilter, type RequeuePreview } from './find-dead.ts';
+import { pauseQueue, requireKnownQueue, resumeQueue, type PauseDeps } from './pause-queue.ts';
+import { requeueDead, type Requeued, type RequeueDeps } from './requeue-dead.ts';
+
+export type ActionRouteDeps = RequeueDeps & PauseDeps;
+
+export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
+  addJobAction(app, deps, 'requeue', 'Requeue a dead letter with a fresh retry count');
+  addJobAction(app, deps, 'discard', 'Acknowledge a dead letter without retrying it');
+  addJobAction(app, deps, 'cancel', 'Cancel an unfinished job, even while it runs');
+  addRequeue(app, deps);
+  addPause(app, deps);
+}
+
+function addJobAction(app: HttpApp, deps: ActionRouteDeps, action: Action, summary: string): void {
+  addActionRoute(app, {
+    path: `${root}/:id/${action}`,
+    summary,
+    params: JobParams,
+    body: schemas.ReasonBody,
+    answer: schemas.ActedSchema,
+    async act({ params, by }) {
+      const jobId = readJobId(params.id);
+      return { job_id: jobId, status: await actOnJob(deps, action, jobId, by) };
+    },
+  });
+}
+
+function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
+  app.post(
+    `${root}/requeue`,
+    {
+      schema: {
+        summary: 'Requeue the dead letters that match a filter, or preview which ones match',
+        body: schemas.RequeueBody,
+        response: { 200: schemas.RequeuedSchema },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const filter = filterOf(body);
+      if (filter.queue !== null) await requireKnownQueue(deps, filter.queue);
+      if (body.preview === true) return reply.send(presentPreview(await previewDead(deps.db, filter)));
+      const by = { actor: actorOf(request), reason: body.reason ?? null };
+      const limit = body.limit ?? schemas.defaultRequeueLimit;
+      return reply.send(presentRequeued(await requeueDead(deps, { filter, limit, by })));
+    },
+  );
+}
+
+function addPause(app: HttpApp, deps: PauseDeps): void {
+  addActionRoute(app, {
+    path: `${root}/queues/:queue/pause`,
+    summary:
+      'Pause a queue: answers after about a second, when no worker starts its jobs any more; running jobs finish',
+    params: QueueParams,
+    body: schemas.PauseBody,
+    answer: schemas.PauseSchema,
+    async act({ params, body, by: { actor, reason } }) {
+      const queue = readQueueName(params.queue);
+      const pause = await pauseQueue(deps, { queue, by: actor, reason, isNew: body?.create ?? false });
+      return { queue, ...presentPause(pause) };
+    },
+  });
+  addActionRoute(app, {
+    path: `${root}/queues/:queue/resume`,
+    summary: 'Resume a paused queue',
+    params: QueueParams,
+    body: schemas.ReasonBody,
+    answer: schemas.PauseSchema,
+    async act({ params, by: { actor, reason } }) {
+      const queue = readQueueName(params.queue);
+      await resumeQueue(deps, { queue, by: actor, reason });
+      return { queue, ...presentPause(null) };
+    },
+  });
+}
+
+type FilterBody = Readonly<{
+  queue?: string | undefined;
+  error?: string | undefined;
+  created_from?: string | undefined;
+  created_to?: string | undefined;
+  job_ids?: readonly string[] | undefined;
+}>;
+
+function filterOf(body: FilterBody): DeadFilter {
+  const criteria = [body.queue, body.error, body.created_from, body.created_to, body.job_ids];
+  if (criteria.every((criterion) => criterion === undefined))
+    throw invalidField(
+      'jobs',
+      'body',
+      'min_properties',
+      'must have one of: queue, error, created_from, created_to, job_ids',
+    );
+  return {
+    queue: body.queue === undefined ? null : readQueueName(body.queue),
+    error: body.error ?? null,
+    createdFrom: readInstant('created_from', body.created_from) ?? null,
+    createdTo: readInstant('created_to', body.created_to) ?? null,
+    jobIds: body.job_ids === undefined ? null : readJobIds(body.job_ids),
+  };
+}
+
+function readJobIds(texts: readonly string[]): readonly string[] {
+  const wrong = texts.findIndex((text) => !isUuid(text));
+  if (wrong >= 0) throw invalidField('jobs', `job_ids.${wrong}`, 'format', 'must be a UUID');
+  return texts.map((text) => text.toLowerCase());
+}
+
+function presentRequeued({ requeued, skipped, skippedJobs, isMore }: Requeued): object {
+  return {
+    preview: false,
+    requeued,
+    skipped,
+    skipped_jobs: skippedJobs.map(({ jobId, why, holder }) => ({
+      job_id: jobId,
+      reason: why === 'key_taken' ? 'dedupe_key_taken' : why,
+      holder_job_id: holder,
+    })),
+    has_more: isMore,
+  };
+}
+
+function presentPreview({ matched, isMore, keyTaken, sample }: RequeuePreview): object {
+  return {
+    preview: true,
+    matched,
+    has_more: isMore,
+    dedupe_key_taken: keyTaken,
+    sample: sample.map(({ jobId, queue, error, createdAt, completedAt }) => ({
+      job_id: jobId,
+      queue,
+      error,
+      created_at: formatInstant(createdAt),
+      completed_at: formatInstant(completedAt),
+    })),
+  };
+}

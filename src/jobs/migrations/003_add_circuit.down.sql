@@ -1,0 +1,1 @@
+ALTER TABLE jobs.queues DROP COLUMN circuit;

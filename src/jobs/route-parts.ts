@@ -1,0 +1,52 @@
+import { Type } from 'typebox';
+import { AppError } from '../kernel/errors.ts';
+import { formatInstant } from '../kernel/timestamp.ts';
+import { nullable, Timestamp } from '../platform/http/schema-parts.ts';
+import { apiRoot, invalidField, readInstantField, readUuidField } from '../platform/http/slice-input.ts';
+import { isQueueName } from './domain/queue-settings.ts';
+import type { Pause } from './queue-pause.ts';
+
+/** What the routes of several flows share. */
+
+export const root = apiRoot('jobs');
+
+/** Handlers check both with the functions below, before the database is asked. */
+export const JobParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });
+export const QueueParams = Type.Object({ queue: Type.String({ maxLength: 1000 }) });
+
+export function readJobId(text: string): string {
+  return readUuidField('jobs', 'id', text);
+}
+
+export function readQueueName(text: string): string {
+  if (isQueueName(text)) return text;
+  const message =
+    'must be 1 to 100 lower-case letters, digits, dots, hyphens or underscores, and begin with a letter';
+  throw invalidField('jobs', 'queue', 'format', message);
+}
+
+/** Undefined if the field was not sent. */
+export function readInstant(field: string, text: string | undefined): Date | undefined {
+  return readInstantField('jobs', field, text);
+}
+
+export function jobNotFound(jobId: string): AppError {
+  return new AppError('SYS_JOBS_NOT_FOUND', 'not_found', `job not found: ${jobId}`);
+}
+
+export const pauseProperties = {
+  queue: Type.String(),
+  paused: Type.Boolean(),
+  paused_at: nullable(Timestamp),
+  paused_by: nullable(Type.String()),
+  paused_reason: nullable(Type.String()),
+};
+
+export function presentPause(pause: Pause | null): Readonly<Record<string, unknown>> {
+  return {
+    paused: pause !== null,
+    paused_at: formatInstant(pause?.at ?? null),
+    paused_by: pause?.by ?? null,
+    paused_reason: pause?.reason ?? null,
+  };
+}

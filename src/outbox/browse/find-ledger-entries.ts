@@ -1,0 +1,63 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { isIdempotencyKey } from '../domain/idempotency-key.ts';
+import type { OrderDetails } from '../domain/order-details.ts';
+import { addHistory, findOrder } from './find-order.ts';
+
+/** One use of an idempotency key; once it is archived, the key can be used again. */
+export type LedgerEntry = Readonly<{
+  idempotencyKey: string;
+  requestDigest: string;
+  resultDigest: string | null;
+  status: 'accepted' | 'succeeded' | 'failed';
+  outsideId: string | null;
+  orderId: bigint;
+  /** Null until the order is sent or resolved: until then the entry does not expire. */
+  expiresAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+  archivedAt: Date | null;
+}>;
+
+/** A ledger entry and its order: the proof of whether the effect has happened. */
+export type Proof = Readonly<{ entry: LedgerEntry; details: OrderDetails | null }>;
+
+/** Older uses of a key are not shown. */
+const entryLimit = 20;
+
+const ledgerColumns: Sql = sql`
+  l.idempotency_key AS "idempotencyKey", l.request_digest AS "requestDigest", l.result_digest AS "resultDigest",
+  l.status, l.outside_id AS "outsideId", l.outbox_id AS "orderId", NULLIF(l.expires_at, 'infinity') AS "expiresAt",
+  l.created_at AS "createdAt", l.updated_at AS "updatedAt"`;
+
+/** Every use of the key, newest first; never empty. */
+export async function findLedgerEntries(
+  db: Queryable,
+  idempotencyKey: string,
+): Promise<readonly LedgerEntry[]> {
+  if (!isIdempotencyKey(idempotencyKey))
+    throw new AppError('SYS_OUTBOX_VALIDATION_ERROR', 'validation', 'invalid idempotency key', {
+      details: [{ field: 'key', reason: 'format', message: 'must be 8 to 64 visible ASCII characters' }],
+    });
+  const entries = await db.query<LedgerEntry>(sql`
+    SELECT ${ledgerColumns}, NULL::timestamptz AS "archivedAt"
+    FROM outbox.idempo_ledger l WHERE l.idempotency_key = ${idempotencyKey}
+    UNION ALL
+    SELECT ${ledgerColumns}, l.archived_at AS "archivedAt"
+    FROM outbox.idempo_ledger_archive l WHERE l.idempotency_key = ${idempotencyKey}
+    ORDER BY "orderId" DESC
+    LIMIT ${entryLimit}`);
+  if (entries.length > 0) return entries;
+  const message = `idempotency key not found: ${idempotencyKey}`;
+  throw new AppError('SYS_OUTBOX_NOT_FOUND', 'not_found', message);
+}
+
+export async function proofsOf(db: Queryable, entries: readonly LedgerEntry[]): Promise<readonly Proof[]> {
+  const proofs: Proof[] = [];
+  for (const entry of entries) {
+    const order = await findOrder(db, entry.orderId);
+    proofs.push({ entry, details: order === null ? null : await addHistory(db, order) });
+  }
+  return proofs;
+}

@@ -1,0 +1,61 @@
+import { formatInstant } from '../../kernel/timestamp.ts';
+import type { GateSnapshot } from '../domain/circuit.ts';
+import { presentAttempt, presentOrder, type Json } from '../present.ts';
+import type { DescribedDestination } from './describe-destinations.ts';
+import type { Proof } from './find-ledger-entries.ts';
+
+/** The newest use of a key, with the earlier ones in a field of it. */
+export function presentProofs([newest, ...earlier]: readonly Proof[]): Json {
+  return {
+    ...(newest === undefined ? {} : presentProof(newest)),
+    earlier_uses: earlier.map(presentProof),
+  };
+}
+
+function presentProof({ entry, details }: Proof): Json {
+  return {
+    idempotency_key: entry.idempotencyKey,
+    request_digest: entry.requestDigest,
+    status: entry.status,
+    result_digest: entry.resultDigest,
+    outside_id: entry.outsideId,
+    expires_at: formatInstant(entry.expiresAt),
+    created_at: formatInstant(entry.createdAt),
+    updated_at: formatInstant(entry.updatedAt),
+    archived: entry.archivedAt !== null,
+    archived_at: formatInstant(entry.archivedAt),
+    order_id: entry.orderId,
+    supersedes_id: details?.order.supersedesId ?? null,
+    superseded_by_id: details?.order.supersededById ?? null,
+    order: details === null ? null : presentOrder(details.order),
+    attempts: details?.attempts.map(presentAttempt) ?? [],
+  };
+}
+
+export function presentDestination({ name, settings, status, backlog }: DescribedDestination): Json {
+  return {
+    name,
+    configured: settings !== null,
+    internal: settings?.isInternal ?? null,
+    type: settings?.type ?? null,
+    idempotency: settings?.policy.idempotency ?? null,
+    throttle: status === null ? null : presentThrottle(status.snapshot),
+    circuit: status === null ? null : presentCircuit(status.snapshot),
+    lag_seconds: backlog.lagSeconds,
+    waiting: backlog.waiting.total,
+    ...(backlog.waiting.isEstimate ? { waiting_is_lower_bound: true } : {}),
+    in_flight: { here: status?.inFlight ?? 0, all: backlog.inFlight },
+  };
+}
+
+/** Null if the destination is not throttled. */
+function presentThrottle({ rate, peak, holdUntil }: GateSnapshot): Json | null {
+  if (rate === null && holdUntil === null) return null;
+  return { rate_per_second: rate, peak_per_second: peak, held_until: formatInstant(holdUntil) };
+}
+
+function presentCircuit({ circuit }: GateSnapshot): Json {
+  const { state, openedAt, reason, nextProbeAt } = circuit;
+  if (state === 'closed') return { state };
+  return { state, opened_at: formatInstant(openedAt), reason, next_probe_at: formatInstant(nextProbeAt) };
+}

@@ -1,0 +1,114 @@
+import type { PageRequest } from '../../kernel/page.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addListRoute } from '../../platform/http/list-route.ts';
+import { readInstantField } from '../../platform/http/slice-input.ts';
+import { parseOrderId, root } from '../order-requests.ts';
+import { presentOrder, presentOrderDetails } from '../present.ts';
+import { IdParams, OrderDetailsSchema } from '../schemas.ts';
+import { describeDestinations, type DescribeDeps } from './describe-destinations.ts';
+import { findLedgerEntries, proofsOf } from './find-ledger-entries.ts';
+import { getOrderDetails, sizeOfOrders } from './find-order.ts';
+import { isByTime, listOrders, type ListPage, type OrderFilter } from './list-orders.ts';
+import { presentDestination, presentProofs } from './present.ts';
+import * as schemas from './schemas.ts';
+
+export type BrowseDeps = DescribeDeps;
+
+export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
+  const { db } = deps;
+  addListRoute(app, {
+    slice: 'outbox',
+    path: `${root}/orders`,
+    summary: 'List orders, newest first',
+    query: schemas.OrderListQuery,
+    answer: schemas.OrderListSchema,
+    items: 'orders',
+    rowBytes: listedRowBytes,
+    cursor: (query) => (isByTime(filterOf(query)) ? ['bigint', 'timestamp'] : ['bigint']),
+    async list(query, page) {
+      const { orders, ...listed } = await listOrders(db, filterOf(query), listPageOf(page));
+      return { items: orders, ...listed };
+    },
+    keyOf: ({ id, createdAtExact }, query) =>
+      isByTime(filterOf(query)) ? [String(id), createdAtExact] : [String(id)],
+    present: presentOrder,
+  });
+
+  app.get(
+    `${root}/orders/:id`,
+    {
+      schema: {
+        summary: 'Get one order with its attempts and audit log, live or archived',
+        params: IdParams,
+        response: { 200: OrderDetailsSchema },
+      },
+    },
+    async (request, reply) => {
+      const id = parseOrderId(request.params.id);
+      await request.reserveAnswer(await sizeOfOrders(db, [id]));
+      return reply.send(presentOrderDetails(await getOrderDetails(db, id)));
+    },
+  );
+
+  app.get(
+    `${root}/ledger/:key`,
+    {
+      schema: {
+        summary: 'Get the proof of one effect: what was requested under a key, every attempt and the result',
+        params: schemas.KeyParams,
+        response: { 200: schemas.ProofSchema },
+      },
+    },
+    async (request, reply) => {
+      const entries = await findLedgerEntries(db, request.params.key);
+      await request.reserveAnswer(
+        await sizeOfOrders(
+          db,
+          entries.map(({ orderId }) => orderId),
+        ),
+      );
+      return reply.send(presentProofs(await proofsOf(db, entries)));
+    },
+  );
+
+  app.get(
+    `${root}/destinations`,
+    {
+      schema: {
+        summary: 'List destinations with throttle, circuit and backlog',
+        response: { 200: schemas.DestinationsSchema },
+      },
+    },
+    async (_request, reply) =>
+      reply.send({ destinations: (await describeDestinations(deps)).map(presentDestination) }),
+  );
+}
+
+/** More than a row of a list takes, with few exceptions. */
+const listedRowBytes = 84_000;
+
+type FilterQuery = Readonly<{
+  status?: OrderFilter['status'];
+  destination?: string | undefined;
+  idempotency_key?: string | undefined;
+  created_from?: string | undefined;
+  created_to?: string | undefined;
+  needs_attention?: true | undefined;
+}>;
+
+function filterOf(query: FilterQuery): OrderFilter {
+  return {
+    status: query.status,
+    destination: query.destination,
+    idempotencyKey: query.idempotency_key,
+    createdFrom: readInstantField('outbox', 'created_from', query.created_from),
+    createdTo: readInstantField('outbox', 'created_to', query.created_to),
+    needsAttention: query.needs_attention,
+  };
+}
+
+function listPageOf(page: PageRequest): ListPage {
+  if (page.by === 'number') return page;
+  const [id, createdAt] = page.after ?? [];
+  return { ...page, after: id === undefined ? null : { id, createdAt: createdAt ?? null } };
+}

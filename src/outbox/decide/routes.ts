@@ -1,0 +1,115 @@
+import type { FastifyRequest } from 'fastify';
+import { Type, type TSchema } from 'typebox';
+import { addActionRoute } from '../../platform/http/action-route.ts';
+import { actorOf } from '../../platform/http/actor.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
+import { closed, nullable, Reason } from '../../platform/http/schema-parts.ts';
+import { traceparentOf } from '../../platform/http/traceparent.ts';
+import type { OrderDetails } from '../domain/order-details.ts';
+import { parseOrderId, requireSameKey, root } from '../order-requests.ts';
+import { presentOrderDetails } from '../present.ts';
+import {
+  acceptedFields,
+  Id,
+  IdParams,
+  Key,
+  KeyHeaders,
+  OrderDetailsSchema,
+  RequestSchema,
+  TraceId,
+} from '../schemas.ts';
+import { resolveOrder, type OrderAction } from './resolve-order.ts';
+import { supersedeOrder, type SupersedeDeps } from './supersede-order.ts';
+
+export type DecideDeps = SupersedeDeps & Readonly<{ getOrderDetails: (id: bigint) => Promise<OrderDetails> }>;
+
+const decisionFields = {
+  reason: Type.Optional(Reason),
+  effect_checked: Type.Optional(
+    Type.Boolean({
+      description: 'You have checked the destination: the effect did not happen, or has been dealt with.',
+    }),
+  ),
+};
+
+const DecisionBody = Type.Optional(nullable(Type.Object(decisionFields, closed)));
+
+const SupersedeBody = Type.Object(
+  { idempotency_key: Key, request: RequestSchema, trace_id: TraceId, ...decisionFields },
+  closed,
+);
+
+const CorrectionSchema: TSchema = Type.Object(
+  { ...acceptedFields, supersedes_id: Id },
+  { title: 'AcceptedCorrection' },
+);
+
+export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
+  addResolveRoute(app, deps, { kind: 'cancel', summary: 'Cancel an order that has not been sent' });
+  addResolveRoute(app, deps, { kind: 'skip', summary: 'Skip a dead order and unblock the orders behind it' });
+
+  app.post(
+    `${root}/orders/:id/supersede`,
+    {
+      config: { exactJson: true },
+      schema: {
+        summary: 'Replace a dead order by a corrected one',
+        params: IdParams,
+        headers: KeyHeaders,
+        body: SupersedeBody,
+        response: { 200: CorrectionSchema, 201: CorrectionSchema },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      requireSameKey(request.headers, body.idempotency_key);
+      const action = actionOf(request, request.params.id, body);
+      const { outcome, answer } = await supersedeOrder(deps, action, {
+        idempotencyKey: body.idempotency_key,
+        request: body.request as Readonly<Record<string, unknown>>,
+        traceId: body.trace_id ?? null,
+        traceparent: traceparentOf(request),
+      });
+      const correction = presentCorrection(answer, action.id);
+      if (outcome === 'replayed') return reply.header('idempotent-replayed', 'true').send(correction);
+      return reply.code(201).send(correction);
+    },
+  );
+}
+
+function addResolveRoute(
+  app: HttpApp,
+  deps: DecideDeps,
+  { kind, summary }: Readonly<{ kind: 'cancel' | 'skip'; summary: string }>,
+): void {
+  addActionRoute(app, {
+    path: `${root}/orders/:id/${kind}`,
+    summary,
+    params: IdParams,
+    body: DecisionBody,
+    answer: OrderDetailsSchema,
+    isExact: true,
+    async act({ params, body, request }) {
+      const action = actionOf(request, params.id, body ?? {});
+      await resolveOrder(deps, kind, action);
+      return presentOrderDetails(await deps.getOrderDetails(action.id));
+    },
+  });
+}
+
+type Decision = Readonly<{ reason?: string | undefined; effect_checked?: boolean | undefined }>;
+
+function actionOf(request: Pick<FastifyRequest, 'headers'>, id: string, decision: Decision): OrderAction {
+  return {
+    id: parseOrderId(id),
+    actor: actorOf(request),
+    reason: decision.reason ?? null,
+    effectChecked: decision.effect_checked === true,
+  };
+}
+
+/** The stored answer to the corrected order, plus the id of the order that it supersedes. */
+function presentCorrection(answer: string, supersedesId: bigint): RawJson {
+  return rawJson(`${answer.slice(0, -1)}, "supersedes_id" : ${supersedesId}}`);
+}

@@ -1,0 +1,43 @@
+import type { AttemptSummary, AuditEntry } from './attempts.ts';
+import type { Resolution, Status } from './order.ts';
+
+/** An order as it is stored, live or archived. */
+export type Order = Readonly<{
+  id: bigint;
+  idempotencyKey: string;
+  destination: string;
+  orderingKey: string | null;
+  orderingSeq: bigint | null;
+  /** Blocked by an earlier order of its ordering key. */
+  isBlocked: boolean;
+  status: Status;
+  resolution: Resolution | null;
+  retryCount: number;
+  nextAttemptAt: Date;
+  firstSentAt: Date | null;
+  lastError: string | null;
+  inDoubt: boolean;
+  /** JSON text as PostgreSQL writes it; null if it is too large to show. */
+  requestText: string | null;
+  requestDigest: string;
+  /** The destination's answer as JSON text. */
+  responseText: string | null;
+  /** The answer is too large to show. */
+  isResponseOmitted: boolean;
+  traceId: string | null;
+  traceparent: string | null;
+  supersedesId: bigint | null;
+  supersededById: bigint | null;
+  createdAt: Date;
+  /** With microseconds, for cursors. */
+  createdAtExact: string;
+  updatedAt: Date;
+  archivedAt: Date | null;
+}>;
+
+/** An order with its attempts and its audit log, oldest first. */
+export type OrderDetails = Readonly<{
+  order: Order;
+  attempts: readonly AttemptSummary[];
+  audit: readonly AuditEntry[];
+}>;

@@ -1,0 +1,126 @@
+import { Type, type TSchema } from 'typebox';
+import { nullable, Timestamp } from '../platform/http/schema-parts.ts';
+import type { AttemptOutcome } from './domain/attempts.ts';
+import { KEY_PATTERN, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from './domain/idempotency-key.ts';
+import { resolutions, statuses } from './domain/order.ts';
+
+/** Schemas that the routes of several flows share; the OpenAPI document is generated from them. */
+
+export const Id = Type.Integer({ minimum: 1 });
+export const Digest = Type.String({
+  examples: ['sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+});
+export const StatusSchema = Type.Enum([...statuses]);
+
+export const Key = Type.String({
+  minLength: MIN_KEY_LENGTH,
+  maxLength: MAX_KEY_LENGTH,
+  pattern: KEY_PATTERN,
+  description: 'Identifies one effect. Visible ASCII.',
+});
+export const RequestSchema = Type.Object({}, { description: 'Sent to the destination; any JSON object.' });
+export const TraceId = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 255, description: 'Defaults to `trace_id` of the request.' }),
+);
+
+/** `parseOrderId` checks it, so that an invalid id never reaches the database. */
+export const IdParams = Type.Object({
+  id: Type.String({ maxLength: 1000, description: 'A positive integer.' }),
+});
+
+/** The header must equal the key in the body, so that a proxy and the server never act on different keys. */
+export const KeyHeaders = Type.Object({
+  'idempotency-key': Type.String({ description: 'Must equal `idempotency_key` in the body.' }),
+});
+
+/** Response schemas only describe; the functions in present.ts define what is sent. */
+export const acceptedFields = {
+  id: Id,
+  idempotency_key: Key,
+  destination: Type.String(),
+  ordering_key: nullable(Type.String()),
+  status: Type.Literal('queued'),
+  request_digest: Digest,
+  created_at: Timestamp,
+};
+
+export const AcceptedSchema: TSchema = Type.Object(acceptedFields, { title: 'AcceptedOrder' });
+
+const orderFields = {
+  id: Id,
+  idempotency_key: Type.String(),
+  request: Type.Unknown({ description: 'As stored; null if a list omits it.' }),
+  request_digest: Digest,
+  status: StatusSchema,
+  retry_count: Type.Integer(),
+  next_attempt_at: nullable(
+    Type.String({ format: 'date-time', description: 'Only while the order is waiting.' }),
+  ),
+  last_error: nullable(Type.String({ description: '`CODE: detail`.' })),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  destination: Type.String(),
+  ordering_key: nullable(Type.String()),
+  ordering_seq: nullable(Type.Integer()),
+  held: Type.Boolean({ description: 'Blocked by an earlier order of its ordering key.' }),
+  trace_id: nullable(Type.String()),
+  traceparent: nullable(Type.String()),
+  first_sent_at: nullable(Timestamp),
+  in_doubt: Type.Boolean({ description: 'An attempt may have had its effect without confirmation.' }),
+  response: Type.Unknown({ description: "The destination's answer: status, digest, its own id." }),
+  resolution: nullable(Type.Enum([...resolutions])),
+  needs_attention: Type.Boolean({ description: 'Dead and not yet resolved.' }),
+  supersedes_id: nullable(Id),
+  superseded_by_id: nullable(Id),
+  archived: Type.Boolean(),
+  request_omitted: Type.Optional(
+    Type.Literal(true, {
+      description: 'Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere.',
+    }),
+  ),
+  response_omitted: Type.Optional(
+    Type.Literal(true, {
+      description: 'Too large to show: more than 16 KiB in lists, more than 16 MiB elsewhere.',
+    }),
+  ),
+};
+
+export const OrderSchema = Type.Object(orderFields, { title: 'Order' });
+
+const AuditSchema = Type.Object({
+  at: Timestamp,
+  status_from: nullable(StatusSchema),
+  status_to: StatusSchema,
+  retry_count: Type.Integer(),
+  last_error: nullable(Type.String()),
+  trace_id: nullable(Type.String()),
+  broker_order_id: nullable(Type.String()),
+  actor: Type.String(),
+  reason: nullable(Type.String()),
+});
+
+const attemptOutcomes = [
+  'running',
+  'sent',
+  'failed',
+  'dead',
+  'released',
+  'lease_expired',
+  'late_success',
+  'already_sent',
+  'unknown',
+] as const satisfies readonly AttemptOutcome[];
+
+export const AttemptSchema = Type.Object({
+  no: Type.Integer(),
+  started_at: nullable(Timestamp),
+  ended_at: nullable(Timestamp),
+  outcome: Type.Enum([...attemptOutcomes]),
+  error: nullable(Type.String({ description: 'The error, or why the order was released.' })),
+  outside_id: nullable(Type.String()),
+});
+
+export const OrderDetailsSchema: TSchema = Type.Object(
+  { ...orderFields, attempts: Type.Array(AttemptSchema), audit: Type.Array(AuditSchema) },
+  { title: 'OrderDetails' },
+);

@@ -1,0 +1,59 @@
+import type { FastifyRequest } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import { actorOf } from './actor.ts';
+import type { HttpApp } from './http-app.ts';
+
+/** Who acts, and why. */
+export type By = Readonly<{ actor: string; reason: string | null }>;
+
+/** A route by which a person changes an item. */
+export type ActionRoute<Params extends TSchema, Body extends TSchema, Query extends TSchema> = Readonly<{
+  method?: 'POST' | 'DELETE';
+  path: string;
+  summary: string;
+  params: Params;
+  body?: Body;
+  query?: Query;
+  answer: TSchema;
+  /** Rejects a body that JSON.parse would change. */
+  isExact?: true;
+  act: (
+    action: Readonly<{
+      params: Static<Params>;
+      body: Static<Body>;
+      query: Static<Query>;
+      /** The reason is the field `reason` of the body or the query. */
+      by: By;
+      request: FastifyRequest;
+    }>,
+  ) => Promise<object>;
+}>;
+
+export function addActionRoute<
+  Params extends TSchema,
+  Body extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+>(app: HttpApp, route: ActionRoute<Params, Body, Query>): void {
+  const { method = 'POST', path, summary, params, body, query, answer, isExact = false } = route;
+  app.route({
+    method,
+    url: path,
+    ...(isExact ? { config: { exactJson: true } } : {}),
+    schema: {
+      summary,
+      params,
+      ...(query === undefined ? {} : { querystring: query }),
+      ...(body === undefined ? {} : { body }),
+      response: { 200: answer },
+    },
+    handler: async (request, reply) => {
+      const input = { body: request.body as Static<Body>, query: request.query as Static<Query> };
+      const { reason } = { ...(input.query as Reasoned), ...(input.body as Reasoned | null | undefined) };
+      const by = { actor: actorOf(request), reason: reason ?? null };
+      const answered = await route.act({ ...input, params: request.params as Static<Params>, by, request });
+      return reply.send(answered);
+    },
+  });
+}
+
+type Reasoned = Readonly<{ reason?: string }>;

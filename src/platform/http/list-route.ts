@@ -1,0 +1,81 @@
+import type { Static, TSchema } from 'typebox';
+import {
+  encodeCursor,
+  paginationOf,
+  type CursorShape,
+  type PageQuery,
+  type PageRequest,
+} from '../../kernel/page.ts';
+import type { HttpApp } from './http-app.ts';
+import { readPageQuery } from './slice-input.ts';
+
+/** One page of a list. */
+export type Listed<Item> = Readonly<{
+  items: readonly Item[];
+  count: Readonly<{ total: number; isEstimate: boolean }>;
+  hasNext: boolean;
+  /** The key to continue after, if it is not that of the last item. Then also a page by number gets a cursor. */
+  resumeAfter?: readonly string[] | null;
+  /** Fields of the answer besides the items and the pagination. */
+  more?: object;
+}>;
+
+/** A route that lists the items of a slice, by page number or by cursor. */
+export type ListRoute<Query extends TSchema, Item> = Readonly<{
+  slice: string;
+  path: string;
+  summary: string;
+  params?: TSchema;
+  query: Query;
+  answer: TSchema;
+  /** The answer's field with the items. */
+  items: string;
+  /** More than most rows take, to reserve memory for the answer. */
+  rowBytes: number;
+  /** The types of the values in a cursor; default: `created_at` and `id`. */
+  cursor?: (query: Static<Query>) => CursorShape;
+  list: (query: Static<Query>, page: PageRequest, params: unknown) => Promise<Listed<Item>>;
+  /** The values of the item's cursor. */
+  keyOf: (item: Item, query: Static<Query>) => readonly string[];
+  present: (item: Item) => unknown;
+}>;
+
+export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: ListRoute<Query, Item>): void {
+  const { slice, path, summary, params, query, answer, rowBytes } = route;
+  const schema = {
+    summary,
+    ...(params === undefined ? {} : { params }),
+    querystring: query,
+    response: { 200: answer },
+  };
+  app.get(path, { schema }, async (request, reply) => {
+    const asked = request.query as Static<Query> & PageQuery;
+    const page = readPageQuery(slice, asked, route.cursor?.(asked));
+    await request.reserveAnswer(page.pageSize * rowBytes);
+    const listed = await route.list(asked, page, request.params);
+    return reply.send({
+      [route.items]: listed.items.map(route.present),
+      pagination: paginationFor(route, page, listed, asked),
+      ...listed.more,
+    });
+  });
+}
+
+function paginationFor<Query extends TSchema, Item>(
+  { keyOf }: ListRoute<Query, Item>,
+  page: PageRequest,
+  { items, count, hasNext, resumeAfter = null }: Listed<Item>,
+  query: Static<Query>,
+): object {
+  const last = items.at(-1);
+  const next = resumeAfter ?? (hasNext && last !== undefined ? keyOf(last, query) : null);
+  const hasCursor = page.by === 'keyset' || resumeAfter !== null;
+  return paginationOf({
+    total: count.total,
+    isEstimate: count.isEstimate,
+    page: page.page,
+    pageSize: page.pageSize,
+    hasNext,
+    ...(hasCursor ? { nextCursor: next === null ? null : encodeCursor(next) } : {}),
+  });
+}

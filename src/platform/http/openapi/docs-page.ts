@@ -1,0 +1,68 @@
+import { fastify } from 'fastify';
+import type { HttpApp } from '../http-app.ts';
+
+const SCRIPT_MAX_AGE_S = 3600;
+
+/**
+ * The page uses only this server. The policy enforces it: the browser blocks whatever the script would fetch elsewhere
+ * (fonts, a proxy, usage statistics).
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self' 'unsafe-inline'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  'worker-src blob:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+type Docs = Readonly<{ page: string; script: string }>;
+
+/** The rendered API reference at /docs. */
+export function addDocsPage(app: HttpApp): void {
+  let docs: Promise<Docs> | undefined;
+  // 4 MB of script: loaded when the page is first opened, not at every start.
+  const loaded = () => (docs ??= loadDocs());
+
+  app.get('/docs', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/', 301));
+  app.get('/docs/', { schema: { hide: true } }, async (_request, reply) => {
+    reply.header('content-security-policy', contentSecurityPolicy);
+    const { page } = await loaded();
+    return reply.type('text/html; charset=utf-8').send(page);
+  });
+  app.get('/docs/js/scalar.js', { schema: { hide: true } }, async (_request, reply) => {
+    reply.header('cache-control', `max-age=${SCRIPT_MAX_AGE_S}`);
+    const { script } = await loaded();
+    return reply.type('application/javascript; charset=utf-8').send(script);
+  });
+}
+
+/**
+ * The plugin runs in an instance that no request reaches, because its handlers trust the Host header and fail on a
+ * hostile one. Its content never changes, so it is read once.
+ */
+async function loadDocs(): Promise<Docs> {
+  const { default: apiReference } = await import('@scalar/fastify-api-reference');
+  const renderer = fastify();
+  await renderer.register(apiReference, {
+    routePrefix: '/docs',
+    configuration: {
+      url: '/openapi.json',
+      pageTitle: 'Redrive API',
+      withDefaultFonts: false,
+      telemetry: false,
+      hideClientButton: true,
+      agent: { disabled: true },
+      mcp: { disabled: true },
+      showDeveloperTools: 'never',
+    },
+  });
+  const page = await renderer.inject('/docs/');
+  const script = await renderer.inject('/docs/js/scalar.js');
+  await renderer.close();
+  return { page: page.body, script: script.body };
+}

@@ -1,0 +1,108 @@
+import { Type, type TSchema } from 'typebox';
+import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
+import { Action, closed, Name, nullable, SagaId, StatusSchema, Timestamp } from '../schemas.ts';
+
+export const SagaListQuery = Type.Object(
+  {
+    workflow_name: Type.Optional(Name),
+    status: Type.Optional(StatusSchema),
+    correlation_id: Type.Optional(Name),
+    needs_attention: Type.Optional(Type.Boolean({ description: 'Whether it needs attention.' })),
+    ...pageParameters,
+  },
+  closed,
+);
+
+const SagaSchema = Type.Object(
+  {
+    saga_id: SagaId,
+    workflow_name: Type.String(),
+    current_step: Type.Integer({ description: 'The first step that is not done, from 0.' }),
+    status: StatusSchema,
+    payload: Type.Unknown({ description: 'As stored; null if it is omitted.' }),
+    correlation_id: nullable(Type.String()),
+    initiated_by: nullable(Type.String()),
+    error_message: nullable(Type.String({ description: 'Why it is undone: the first cause.' })),
+    created_at: nullable(Timestamp),
+    updated_at: nullable(Timestamp),
+    compensation: Type.Enum(['none', 'running', 'done', 'stuck', 'resolved']),
+    needs_attention: Type.Boolean(),
+    deadline_at: nullable(Timestamp),
+    definition_hash: nullable(Type.String({ description: 'The definition that it started with and keeps.' })),
+    stuck: Type.Optional(
+      Type.Object(
+        { step: nullable(Type.String()), action: Action, reason: Type.String() },
+        { description: 'Only while it needs attention: where and why.' },
+      ),
+    ),
+    waiting_for: Type.Optional(
+      Type.Object(
+        { service: Type.String(), since: Timestamp },
+        { description: 'Only while its next call waits for a service whose circuit is open.' },
+      ),
+    ),
+    payload_omitted: Type.Optional(
+      Type.Literal(true, { description: 'Too large to show: over 16 KiB in lists, else over 16 MiB.' }),
+    ),
+  },
+  { title: 'Saga' },
+);
+
+export const SagaListSchema: TSchema = Type.Object({
+  sagas: Type.Array(SagaSchema),
+  pagination: PaginationSchema,
+});
+
+export const SagaWithStepsSchema: TSchema = Type.Object(
+  {
+    saga: SagaSchema,
+    step_logs: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ format: 'uuid' }),
+          saga_id: SagaId,
+          step_index: Type.Integer(),
+          step_name: Type.String(),
+          action: Action,
+          status: nullable(
+            Type.Enum(['SUCCESS', 'FAILED', 'TIMEOUT', 'SKIPPED'], {
+              description: 'Null while the attempt is open.',
+            }),
+          ),
+          request_payload: Type.Unknown(),
+          response_payload: Type.Unknown(),
+          error_message: nullable(Type.String()),
+          started_at: nullable(Timestamp),
+          completed_at: nullable(Timestamp),
+          updated_at: nullable(Timestamp),
+          attempt: Type.Integer(),
+          actor: Type.Optional(Type.String({ description: 'Only if an operator wrote or retried it.' })),
+          reason: Type.Optional(nullable(Type.String({ description: "The operator's reason." }))),
+        },
+        { title: 'StepLog' },
+      ),
+      { description: 'One row per attempt, by step and then by start.' },
+    ),
+  },
+  { title: 'SagaWithSteps' },
+);
+
+export const ServiceListSchema: TSchema = Type.Object({
+  services: Type.Array(
+    Type.Object(
+      {
+        name: Type.String(),
+        type: Type.Enum(['http', 'grpc']),
+        idempotent: Type.Boolean(),
+        circuit: Type.Enum(['closed', 'open'], {
+          description: 'Open: the service is down, and only probes are sent to it.',
+        }),
+        since: nullable(Timestamp),
+        reason: nullable(Type.String({ description: 'The last failure before the circuit opened.' })),
+        next_probe_at: nullable(Timestamp),
+        waiting: Type.Integer({ description: 'How many sagas wait for it.' }),
+      },
+      { title: 'Service' },
+    ),
+  ),
+});

@@ -1,0 +1,56 @@
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addListRoute } from '../../platform/http/list-route.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import { readSagaId } from '../read-saga-id.ts';
+import { throwNotFound } from '../saga-errors.ts';
+import { SagaParams } from '../schemas.ts';
+import { SagaListQuery, SagaListSchema, SagaWithStepsSchema } from './browse-schemas.ts';
+import { findSaga, presentWithSteps, sagaBytes } from './find-saga.ts';
+import { listSagas } from './list-sagas.ts';
+import { presentSaga } from './saga-view.ts';
+
+const root = '/api/v1/sagas';
+
+/** More than a row of a list usually takes. */
+const listedRowBytes = 24_000;
+
+export function addSagaRoutes(app: HttpApp, db: Database): void {
+  addListRoute(app, {
+    slice: 'saga',
+    path: root,
+    summary: 'List sagas, newest first',
+    query: SagaListQuery,
+    answer: SagaListSchema,
+    items: 'sagas',
+    rowBytes: listedRowBytes,
+    async list(query, page) {
+      const filter = {
+        workflowName: query.workflow_name,
+        status: query.status,
+        correlationId: query.correlation_id,
+        needsAttention: query.needs_attention,
+      };
+      const { sagas, ...listed } = await listSagas(db, filter, page);
+      return { items: sagas, ...listed };
+    },
+    keyOf: ({ createdAtExact, sagaId }) => [createdAtExact, sagaId],
+    present: presentSaga,
+  });
+
+  app.get(
+    `${root}/:saga_id`,
+    {
+      schema: {
+        summary: 'Show one saga with all attempts at its steps, archived or not',
+        params: SagaParams,
+        response: { 200: SagaWithStepsSchema },
+      },
+    },
+    async (request, reply) => {
+      const sagaId = readSagaId(request.params.saga_id);
+      await request.reserveAnswer(await sagaBytes(db, sagaId));
+      const found = await findSaga(db, sagaId);
+      return reply.send(presentWithSteps(found ?? throwNotFound(`saga not found: saga_id=${sagaId}`)));
+    },
+  );
+}

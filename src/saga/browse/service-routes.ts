@@ -1,0 +1,69 @@
+import { formatInstant } from '../../kernel/timestamp.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { sql } from '../../platform/postgres/sql.ts';
+import type { ServiceSettings } from '../domain/service-settings.ts';
+import { ServiceListSchema } from './browse-schemas.ts';
+import type { Json } from './saga-view.ts';
+
+export type ServiceRouteDeps = Readonly<{
+  db: Queryable;
+  /** The services that are configured in this process. */
+  services: ReadonlyMap<string, ServiceSettings>;
+}>;
+
+export function addServiceRoutes(app: HttpApp, { db, services }: ServiceRouteDeps): void {
+  app.get(
+    '/api/v1/services',
+    {
+      schema: {
+        summary: 'List the services that workflows call, and which of them are down',
+        response: { 200: ServiceListSchema },
+      },
+    },
+    async (_request, reply) => {
+      const known = new Map((await listCircuits(db)).map((circuit) => [circuit.service, circuit]));
+      const listed = [...services.values()].map((each) => presentService(each, known.get(each.name)));
+      return reply.send({ services: listed });
+    },
+  );
+}
+
+/** A service with a circuit or with waiting sagas. */
+type ServiceCircuit = Readonly<{
+  service: string;
+  isOpen: boolean;
+  since: Date | null;
+  reason: string | null;
+  probeAt: Date | null;
+  /** How many sagas wait for it. */
+  waiting: number;
+}>;
+
+function listCircuits(db: Queryable): Promise<readonly ServiceCircuit[]> {
+  return db.query<ServiceCircuit>(sql`
+    SELECT COALESCE(c.service, w.service) AS service, COALESCE(c.is_open, false) AS "isOpen",
+           CASE WHEN c.is_open THEN c.since END AS since, CASE WHEN c.is_open THEN c.reason END AS reason,
+           CASE WHEN c.is_open THEN c.probe_at END AS "probeAt", COALESCE(w.waiting, 0)::int AS waiting
+    FROM saga.service_circuits c
+    FULL JOIN (
+      SELECT waiting_for AS service, count(*) AS waiting
+      FROM saga.saga_states WHERE waiting_for IS NOT NULL GROUP BY waiting_for) AS w ON w.service = c.service
+    ORDER BY 1`);
+}
+
+function presentService(
+  { name, type, isIdempotent }: ServiceSettings,
+  circuit: ServiceCircuit | undefined,
+): Json {
+  return {
+    name,
+    type,
+    idempotent: isIdempotent,
+    circuit: circuit?.isOpen === true ? 'open' : 'closed',
+    since: formatInstant(circuit?.since ?? null),
+    reason: circuit?.reason ?? null,
+    next_probe_at: formatInstant(circuit?.probeAt ?? null),
+    waiting: circuit?.waiting ?? 0,
+  };
+}

@@ -1,0 +1,101 @@
+import { addActionRoute } from '../../platform/http/action-route.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import type { Logger } from '../../platform/telemetry/logger.ts';
+import type { StepDecision } from '../domain/advance-by-operator.ts';
+import { MAX_OUTPUT_BYTES } from '../domain/step-output.ts';
+import { readSagaId } from '../read-saga-id.ts';
+import { invalidInput } from '../saga-errors.ts';
+import { SagaParams } from '../schemas.ts';
+import { abortSaga, type AbortRequest } from './abort-saga.ts';
+import { actOnStep } from './act-on-step.ts';
+import {
+  AbortedSchema,
+  ActedSchema,
+  OptionalReasonBody,
+  ReasonBody,
+  ResolveBody,
+  StepParams,
+} from './decide-schemas.ts';
+import type { DecideDeps } from './locked-saga.ts';
+
+export type ActionRouteDeps = DecideDeps & Readonly<{ log: Logger }>;
+
+const root = '/api/v1/sagas/:saga_id';
+const noReason = 'no reason given';
+
+/** What operators do with sagas and their stuck steps. */
+export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
+  addAbortRoute(
+    'cancel',
+    'Cancel: undo everything and end as CANCELLED; responds as soon as the request is stored',
+  );
+  addAbortRoute(
+    'compensate',
+    'Compensate: undo everything and end as FAILED; responds as soon as the request is stored',
+  );
+  addPlainRoute('retry', 'Retry the stuck step with a new budget');
+  addPlainRoute('skip', 'Skip the stuck step and continue without it');
+  addResolveRoute(app, deps);
+
+  function addAbortRoute(kind: AbortRequest['kind'], summary: string): void {
+    addActionRoute(app, {
+      path: `${root}/${kind}`,
+      summary,
+      params: SagaParams,
+      body: OptionalReasonBody,
+      answer: AbortedSchema,
+      async act({ params, by: { actor, reason } }) {
+        const sagaId = readSagaId(params.saga_id);
+        const { status, message } = await abortSaga(deps, sagaId, {
+          kind,
+          by: { actor, reason: reason ?? noReason },
+        });
+        return { success: true, saga_id: sagaId, status, message };
+      },
+    });
+  }
+
+  function addPlainRoute(kind: 'retry' | 'skip', summary: string): void {
+    addActionRoute(app, {
+      path: `${root}/steps/:step/${kind}`,
+      summary,
+      params: StepParams,
+      body: ReasonBody,
+      answer: ActedSchema,
+      act: ({ params, body: { reason }, by }) => actFor(deps, params, { kind, by: { ...by, reason } }),
+    });
+  }
+}
+
+function addResolveRoute(app: HttpApp, deps: ActionRouteDeps): void {
+  addActionRoute(app, {
+    path: `${root}/steps/:step/resolve`,
+    summary: 'Record the outcome of the stuck step',
+    params: StepParams,
+    body: ResolveBody,
+    answer: ActedSchema,
+    isExact: true,
+    async act({ params, body: { reason, outcome, output }, by }) {
+      checkOutput(outcome, output);
+      return actFor(deps, params, { kind: 'resolve', by: { ...by, reason }, outcome, output });
+    },
+  });
+}
+
+/** It is stored like a response of the step's service. */
+function checkOutput(outcome: string | undefined, output: unknown): void {
+  if (output === undefined) return;
+  if (outcome !== 'done') throw invalidInput('output', 'conflict', 'requires the outcome done');
+  if (Buffer.byteLength(JSON.stringify(output)) > MAX_OUTPUT_BYTES)
+    throw invalidInput('output', 'max_bytes', `must not be larger than ${MAX_OUTPUT_BYTES} bytes`);
+}
+
+async function actFor(
+  deps: ActionRouteDeps,
+  params: Readonly<{ saga_id: string; step: string }>,
+  decision: StepDecision,
+): Promise<object> {
+  const sagaId = readSagaId(params.saga_id);
+  const { status, message } = await actOnStep(deps, sagaId, { ...decision, stepName: params.step });
+  return { success: true, saga_id: sagaId, step: params.step, status, message };
+}

@@ -1,0 +1,115 @@
+import { readInstant } from '../../kernel/read-instant.ts';
+import { formatInstant } from '../../kernel/timestamp.ts';
+import { isUuid } from '../../kernel/uuid.ts';
+import { actorOf } from '../../platform/http/actor.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import type { Op } from '../domain/saga-state.ts';
+import { invalidInput } from '../saga-errors.ts';
+import { defaultRetryLimit, RetriedSchema, RetryBody } from './decide-schemas.ts';
+import type { ErrorClass, RetryPreview, StuckFilter } from './find-stuck.ts';
+import { previewRetry, retrySagas, type BulkRetryDeps, type RetriedSagas } from './retry-sagas.ts';
+
+export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
+  app.post(
+    '/api/v1/sagas/retry',
+    {
+      schema: {
+        summary: 'Retry the stuck sagas that match a filter, or preview them',
+        body: RetryBody,
+        response: { 200: RetriedSchema },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const filter = filterOf(body);
+      if (body.preview === true) return reply.send(presentPreview(await previewRetry(deps, filter)));
+      if (body.reason === undefined) throw invalidInput('reason', 'required', 'is missing');
+      const by = { actor: actorOf(request), reason: body.reason };
+      const limit = body.limit ?? defaultRetryLimit;
+      return reply.send(presentRetried(await retrySagas(deps, { filter, limit, by })));
+    },
+  );
+}
+
+type FilterBody = Readonly<{
+  workflow_name?: string;
+  step?: string;
+  action?: Op;
+  error_class?: ErrorClass;
+  created_from?: string;
+  created_to?: string;
+  stuck_from?: string;
+  stuck_to?: string;
+  saga_ids?: readonly string[];
+}>;
+
+const criteria = [
+  'workflow_name',
+  'step',
+  'action',
+  'error_class',
+  'created_from',
+  'created_to',
+  'stuck_from',
+  'stuck_to',
+  'saga_ids',
+] as const satisfies readonly (keyof FilterBody)[];
+
+function filterOf(body: FilterBody): StuckFilter {
+  if (criteria.every((criterion) => body[criterion] === undefined))
+    throw invalidInput('body', 'min_properties', `must have one of: ${criteria.join(', ')}`);
+  const instantOf = (field: 'created_from' | 'created_to' | 'stuck_from' | 'stuck_to'): Date | null => {
+    const text = body[field];
+    if (text === undefined) return null;
+    const instant = readInstant(text);
+    if (instant === null) throw invalidInput(field, 'format', 'must be an ISO 8601 timestamp with time zone');
+    return instant;
+  };
+  return {
+    workflowName: body.workflow_name ?? null,
+    stepName: body.step ?? null,
+    op: body.action ?? null,
+    errorClass: body.error_class ?? null,
+    createdFrom: instantOf('created_from'),
+    createdTo: instantOf('created_to'),
+    stuckFrom: instantOf('stuck_from'),
+    stuckTo: instantOf('stuck_to'),
+    sagaIds: body.saga_ids === undefined ? null : readSagaIds(body.saga_ids),
+  };
+}
+
+function readSagaIds(texts: readonly string[]): readonly string[] {
+  const wrong = texts.findIndex((text) => !isUuid(text));
+  if (wrong >= 0) throw invalidInput(`saga_ids.${wrong}`, 'format', 'must be a UUID');
+  return texts.map((text) => text.toLowerCase());
+}
+
+function presentRetried({ retried, skipped, skippedSagas, remaining, isMore }: RetriedSagas): object {
+  return {
+    preview: false,
+    retried,
+    skipped,
+    skipped_sagas: skippedSagas.map(({ sagaId, why }) => ({ saga_id: sagaId, reason: why })),
+    remaining,
+    has_more: isMore,
+  };
+}
+
+function presentPreview({ matched, isMore, notRetryable, sample }: RetryPreview): object {
+  return {
+    preview: true,
+    matched,
+    has_more: isMore,
+    not_retryable: notRetryable,
+    sample: sample.map((saga) => ({
+      saga_id: saga.sagaId,
+      workflow_name: saga.workflowName,
+      step: saga.stepName,
+      action: saga.op,
+      error_class: saga.errorClass,
+      reason: saga.reason,
+      created_at: formatInstant(saga.createdAt),
+      stuck_at: formatInstant(saga.stuckAt),
+    })),
+  };
+}

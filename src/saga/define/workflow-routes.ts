@@ -1,0 +1,88 @@
+import { Type, type TSchema } from 'typebox';
+import { actorOf } from '../../platform/http/actor.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { toStored } from '../domain/workflow/workflow-hash.ts';
+import { throwNotFound } from '../saga-errors.ts';
+import { closed } from '../schemas.ts';
+import { registerWorkflow, type RegisterDeps } from './register-workflow.ts';
+import { readWorkflow } from './workflow-yaml.ts';
+import { findWorkflow, listWorkflows, type RegisteredWorkflow } from './workflows-table.ts';
+
+const root = '/api/v1/workflows';
+
+export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
+  app.post(
+    root,
+    {
+      schema: {
+        summary: 'Register a workflow: new sagas use it, running sagas keep theirs',
+        body: NewWorkflowBody,
+        response: { 201: RegisteredSchema },
+      },
+    },
+    async (request, reply) => {
+      const parsed = readWorkflow(request.body.workflow_yaml, deps.services, 'accepted');
+      const { hash, workflow, warnings } = await registerWorkflow(deps, parsed, actorOf(request));
+      const { name, steps } = workflow;
+      return reply.code(201).send({ name, step_count: steps.length, hash, warnings });
+    },
+  );
+
+  app.get(
+    root,
+    { schema: { summary: 'List the registered workflows', response: { 200: WorkflowListSchema } } },
+    async (_request, reply) => reply.send({ workflows: (await listWorkflows(deps.db)).map(presentWorkflow) }),
+  );
+
+  app.get(
+    `${root}/:name`,
+    {
+      schema: {
+        summary: 'Show one workflow with its definition',
+        params: WorkflowParams,
+        response: { 200: WorkflowSchema },
+      },
+    },
+    async ({ params: { name } }, reply) => {
+      const found = await findWorkflow(deps.db, name);
+      if (found === null) return throwNotFound(`workflow not found: workflow_name=${name}`);
+      return reply.send({ ...presentWorkflow(found), definition: toStored(found.workflow) });
+    },
+  );
+}
+
+function presentWorkflow({ hash, workflow: { name, steps } }: RegisteredWorkflow) {
+  return { name, step_count: steps.length, step_names: steps.map((step) => step.name), hash };
+}
+
+const WorkflowParams = Type.Object({ name: Type.String({ minLength: 1, maxLength: 1000 }) });
+
+const NewWorkflowBody = Type.Object(
+  { workflow_yaml: Type.String({ description: 'The workflow as YAML or JSON.' }) },
+  closed,
+);
+
+const workflow = {
+  name: Type.String(),
+  step_count: Type.Integer(),
+  step_names: Type.Array(Type.String()),
+  hash: Type.String({ description: 'Of the definition with all defaults. New sagas use this definition.' }),
+};
+
+const RegisteredSchema: TSchema = Type.Object({
+  name: workflow.name,
+  step_count: workflow.step_count,
+  hash: workflow.hash,
+  warnings: Type.Array(Type.String(), {
+    description: 'Calls that may fail: services that are not configured here or could not be checked.',
+  }),
+});
+
+const WorkflowListSchema: TSchema = Type.Object({
+  workflows: Type.Array(Type.Object(workflow, { title: 'Workflow' })),
+});
+
+const WorkflowSchema: TSchema = Type.Object(
+  { ...workflow, definition: Type.Unknown({ description: 'With all defaults.' }) },
+  { title: 'DefinedWorkflow' },
+);

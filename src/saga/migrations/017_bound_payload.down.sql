@@ -1,0 +1,1 @@
+DROP TRIGGER saga_states_bound_payload ON saga.saga_states;

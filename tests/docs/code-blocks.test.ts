@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { fastify, type FastifyInstance } from 'fastify';
+import { Pool, type PoolClient } from 'pg';
+import { signatureOf } from '../../src/outbox/deliver/senders/signature.ts';
+import type { JobWorker } from '../../src/sdk/index.ts';
+import { readDocBlocks } from '../support/doc-blocks.ts';
+import { eventually } from '../support/eventually.ts';
+import { unusedPort } from '../support/raw-server.ts';
+import { startTestSystem, type TestSystem } from '../support/start-system.ts';
+import { createProject, moduleOf, type Frame, type Project } from './run-block.ts';
+
+/**
+ * Every block of TypeScript or JavaScript in the README and below docs/ is compiled as strictly as TypeScript can
+ * against the library, and run against the real system. What a block takes for granted is its frame; a new block fails
+ * here until it has one.
+ */
+
+const pgTypes = `import type { ClientBase, Pool } from 'pg';`;
+
+const frames: Readonly<Record<string, Frame>> = {
+  'docs/guides/outbox.md > Outbox: call a partner when your transaction commits > ts': {
+    name: 'outbox',
+    imports: pgTypes,
+    given: { pool: 'Pool' },
+  },
+  'docs/guides/jobs.md > Jobs: bounded retries > ts': {
+    name: 'jobs',
+    imports: pgTypes,
+    given: {
+      pool: 'Pool',
+      client: 'ClientBase',
+      to: 'string',
+      send: '(mail: { to: string }, signal: AbortSignal) => Promise<number>',
+    },
+    results: ['worker'],
+  },
+  'docs/guides/sagas.md > Sagas: all done or all undone > ts': {
+    name: 'sagas',
+    imports: `${pgTypes} import type { FastifyInstance } from 'fastify';`,
+    given: {
+      pool: 'Pool',
+      client: 'ClientBase',
+      orderId: 'string',
+      app: 'FastifyInstance',
+      reserve: '(tx: ClientBase, order: { sku: string; qty: number }) => Promise<{ id: string } | null>',
+      release: '(tx: ClientBase, id: string) => Promise<void>',
+    },
+    results: ['started'],
+  },
+  'README.md > Call a partner exactly when your transaction commits > ts': {
+    name: 'readme-outbox',
+    imports: pgTypes,
+    given: { client: 'ClientBase' },
+    results: ['order'],
+  },
+  'README.md > Run a job with bounded retries > ts': {
+    name: 'readme-jobs',
+    imports: pgTypes,
+    given: { pool: 'Pool', client: 'ClientBase', to: 'string', send: '(to: string) => Promise<void>' },
+    results: ['worker'],
+  },
+  'README.md > Undo what was done when a later step fails > ts': {
+    name: 'readme-saga',
+    imports: pgTypes,
+    given: { client: 'ClientBase', orderId: 'string' },
+    results: ['started'],
+  },
+  'docs/reference/configuration.md > Webhook signature > js': {
+    name: 'signature',
+    imports: `import { createHmac, timingSafeEqual } from 'node:crypto';`,
+    given: { request: '', secret: '', bytes: '' },
+    results: ['isGenuine'],
+  },
+};
+
+let project: Project;
+let system: TestSystem;
+let pool: Pool;
+let client: PoolClient;
+let app: FastifyInstance;
+
+before(async () => {
+  const blocks = (await readDocBlocks()).filter(({ language }) => ['ts', 'js'].includes(language));
+  assert.deepEqual(blocks.map(({ id }) => id).toSorted(), Object.keys(frames).toSorted());
+  project = await createProject();
+  await project.compile(
+    blocks.flatMap((block) => {
+      const frame = frames[block.id];
+      return frame === undefined ? [] : [moduleOf(frame, block)];
+    }),
+  );
+  const port = await unusedPort();
+  const participant = { type: 'http', base_url: `http://127.0.0.1:${port}` };
+  system = await startTestSystem({
+    env: { SERVICES: JSON.stringify({ inventory: participant, shipping: participant }) },
+  });
+  pool = new Pool({ connectionString: system.database.url });
+  client = await pool.connect();
+  app = fastify();
+  app.post('/dispatch', async () => ({}));
+  listen = () => app.listen({ port });
+});
+
+let listen: () => Promise<unknown>;
+
+after(async () => {
+  client?.release();
+  await pool?.end();
+  await system?.drop();
+  await app?.close();
+  await project?.remove();
+});
+
+test('the example of the outbox commits an order with the data, once', async () => {
+  await pool.query('CREATE TABLE accounts (id int, reserved int); INSERT INTO accounts VALUES (7, 0)');
+  const state = async () =>
+    (
+      await pool.query<{ reserved: number; orders: number }>(
+        'SELECT reserved, (SELECT count(*)::int FROM outbox.outbox_orders) AS orders FROM accounts',
+      )
+    ).rows[0];
+  await project.run('outbox', { pool });
+  assert.deepEqual(await state(), { reserved: 10_000, orders: 1 });
+  await project.run('outbox', { pool });
+  assert.deepEqual(await state(), { reserved: 20_000, orders: 1 });
+  // The key belongs to another order now, so that nothing of the transaction happens.
+  await pool.query(`UPDATE outbox.idempo_ledger SET request_digest = 'another'`);
+  await assert.rejects(project.run('outbox', { pool }), { message: 'the key belongs to another order' });
+  assert.deepEqual(await state(), { reserved: 20_000, orders: 1 });
+});
+
+test('the recipe of the outbox commits an order with the data, and rolls back with a used key', async () => {
+  const reserved = async () =>
+    (await pool.query<{ reserved: number }>('SELECT reserved FROM accounts')).rows[0]?.reserved ?? 0;
+  const before = await reserved();
+  assert.deepEqual(await outcomeOf('readme-outbox', 'order'), 'created');
+  assert.equal(await reserved(), before + 10_000);
+  await pool.query(`UPDATE outbox.idempo_ledger SET request_digest = 'another'`);
+  assert.deepEqual(await outcomeOf('readme-outbox', 'order'), 'mismatch');
+  assert.equal(await reserved(), before + 10_000);
+});
+
+test('the recipe of jobs runs the job', async () => {
+  const sent: string[] = [];
+  const send = async (to: string): Promise<void> => void sent.push(to);
+  const { worker } = await project.run('readme-jobs', { pool, client, to: 'b@example.com', send });
+  await eventually(async () => assert.deepEqual(sent, ['b@example.com']));
+  await (worker as JobWorker).stop();
+});
+
+async function outcomeOf(name: string, result: string, given: object = {}): Promise<string> {
+  const results = await project.run(name, { client, ...given });
+  return (results[result] as { outcome: string }).outcome;
+}
+
+test('the example of jobs sends the mail once, and gives up on an address that does not exist', async () => {
+  const sent: string[] = [];
+  const send = async ({ to }: { to: string }): Promise<number> => {
+    sent.push(to);
+    return to.startsWith('nobody') ? 550 : 250;
+  };
+  const statusOf = async (to: string) =>
+    (
+      await pool.query<{ status: string }>(`SELECT status FROM jobs.job_queue WHERE payload ->> 'to' = $1`, [
+        to,
+      ])
+    ).rows[0]?.status;
+  for (const [to, status] of [
+    ['a@example.com', 'completed'],
+    ['nobody@example.com', 'dead_letter'],
+  ] as const) {
+    const { worker } = await project.run('jobs', { pool, client, to, send });
+    await eventually(async () => assert.equal(await statusOf(to), status));
+    await (worker as JobWorker).stop();
+  }
+  assert.deepEqual(sent, ['a@example.com', 'nobody@example.com']);
+});
+
+test('the example of sagas reserves once, and a refusal of its participant ends the saga', async () => {
+  const reserved: string[] = [];
+  let isSoldOut = false;
+  const given = {
+    pool,
+    client,
+    orderId: 'order-1',
+    app,
+    reserve: async (_tx: unknown, { sku }: { sku: string }) => {
+      if (isSoldOut) return null;
+      reserved.push(sku);
+      return { id: 'r-1' };
+    },
+    release: async () => {},
+  };
+  const { started } = (await project.run('sagas', given)) as { started: { sagaId: string } };
+  await listen();
+  const statusOf = async (sagaId: string) =>
+    (await system.api.get<{ saga: { status: string } }>(`/api/v1/sagas/${sagaId}`)).body.saga.status;
+  await eventually(async () => assert.equal(await statusOf(started.sagaId), 'COMPLETED'));
+  assert.deepEqual(reserved, ['shoe']);
+
+  isSoldOut = true;
+  const { body } = await system.api.post<{ saga_id: string }>('/api/v1/sagas', {
+    workflow_name: 'place-order',
+    payload: { sku: 'shoe', qty: 1 },
+  });
+  await eventually(async () => assert.equal(await statusOf(body.saga_id), 'FAILED'));
+});
+
+test('the recipe of sagas starts a saga, once per key', async () => {
+  assert.equal(await outcomeOf('readme-saga', 'started', { orderId: 'order-2' }), 'started');
+  assert.equal(await outcomeOf('readme-saga', 'started', { orderId: 'order-2' }), 'replayed');
+});
+
+test('the example of a webhook takes what we sign and refuses everything else', async () => {
+  const [secret, text] = ['a secret', '{"version":1}'];
+  const isGenuine = async (signature: string | undefined, bytes = Buffer.from(text)) => {
+    const headers = signature === undefined ? {} : { 'x-redrive-signature': signature };
+    return (await project.run('signature', { request: { headers }, secret, bytes }))['isGenuine'];
+  };
+  const now = new Date();
+  const good = signatureOf(text, secret, now);
+  assert.equal(await isGenuine(good), true);
+  assert.equal(await isGenuine(good, Buffer.from('{"version":2}')), false);
+  assert.equal(await isGenuine(signatureOf(text, 'another', now)), false);
+  assert.equal(await isGenuine(signatureOf(text, secret, new Date(now.getTime() - 301_000))), false);
+  assert.equal(await isGenuine('nonsense'), false);
+  assert.equal(await isGenuine(undefined), false);
+});
