@@ -69,10 +69,35 @@ const scenarios: fc.Arbitrary<Scenario> = fc.record({
   choices,
 });
 
+/** A pivot whose last counted attempt ends in doubt after an hour: from then on its budget is a time, and long spent. */
+const lateDoubt: Scenario = {
+  workflow: {
+    name: 'any',
+    deadlineMs: null,
+    steps: [2, 1].map((maxAttempts, index) => ({
+      name: `s${index}`,
+      service: 'inventory',
+      method: 'Some.Do',
+      undo: { kind: 'absent' },
+      isPivot: index === 0,
+      timeoutMs: 30_000,
+      retry: { maxAttempts, backoff: 'exponential', initialIntervalMs: 1000 },
+      input: null,
+      undoInput: null,
+      undoForMs: index === 0 ? 1 : undefined,
+      waitForServiceMs: undefined,
+    })),
+  },
+  fragile: new Set(),
+  bare: new Set(),
+  silent: new Set(),
+  choices: [...Array<number>(8).fill(0), 3759, ...Array<number>(11).fill(0), 1991, 0, 0, 1687, 359],
+};
+
 test('whatever happens, every invariant holds after every settle, and the saga ends all done or all undone', () => {
   fc.assert(
     fc.property(scenarios, (scenario) => new Simulation(scenario).run()),
-    { numRuns: 4000 },
+    { numRuns: 4000, examples: [[lateDoubt]] },
   );
 });
 
