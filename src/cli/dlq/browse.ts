@@ -1,4 +1,4 @@
-import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import { instantFact, showFacts, showJson, showText, type Fact } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand, rowsAs } from '../slice/api-command.ts';
@@ -39,11 +39,11 @@ export const topics = apiCommand({
   print: rowsAs<Topic>(
     'topics',
     [
-      textColumn('TOPIC', ({ topic }) => topic, 20),
+      textColumn('TOPIC', ({ topic }) => topic, 12),
       ...statuses.map((status) => numberColumn<Topic>(status, ({ counts }) => counts[status] ?? 0)),
       numberColumn('TOTAL', ({ total }) => total),
       ageColumn('OLDEST PENDING', ({ oldest_pending_at }) => oldest_pending_at),
-      numberColumn('PER MINUTE', ({ arrived_per_minute }) => arrived_per_minute),
+      optional(numberColumn('PER MINUTE', ({ arrived_per_minute }) => arrived_per_minute)),
     ],
     'no topics with messages',
   ),
@@ -67,9 +67,9 @@ export const list = listCommand<Message>({
   columns: [
     textColumn('ID', (message) => message.id),
     statusColumn,
-    textColumn('RETRIES', ({ retry_count, max_retries }) => `${retry_count}/${max_retries}`),
+    optional(textColumn('RETRIES', ({ retry_count, max_retries }) => `${retry_count}/${max_retries}`)),
     ageColumn('AGE', ({ created_at }) => created_at),
-    textColumn('TOPIC', topicText, 12),
+    textColumn('TOPIC', topicText, 9),
     lastColumn('ERROR', ({ error_message }) => error_message),
   ],
 });
@@ -125,8 +125,8 @@ const historyColumns: readonly Column<HistoryEntry>[] = [
       ? status_to
       : `${status_from} -> ${status_to ?? 'deleted'}`,
   ),
-  numberColumn('RETRIES', ({ retry_count }) => retry_count),
-  numberColumn('ATTEMPT', ({ attempt_no }) => attempt_no),
+  optional(numberColumn('RETRIES', ({ retry_count }) => retry_count)),
+  optional(numberColumn('ATTEMPT', ({ attempt_no }) => attempt_no)),
   textColumn('ACTOR', ({ actor }) => actor, 10),
   textColumn('PUBLISHED TO', ({ topic, partition, offset }) => placeOf(topic, partition, offset), 12),
   lastColumn('REASON', ({ reason, detail }) => [reason, detail].filter((text) => text !== null).join('; ')),

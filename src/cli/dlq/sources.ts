@@ -1,7 +1,7 @@
 import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { UsageError } from '../exit-code.ts';
-import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import { formatAge } from '../output/format-age.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand, rowsAs } from '../slice/api-command.ts';
@@ -56,20 +56,21 @@ export const sources = apiCommand({
   print: rowsAs<Source>(
     'sources',
     [
-      textColumn('TOPIC', ({ topic }) => topic, 20),
+      textColumn('TOPIC', ({ topic }) => topic, 12),
       numberColumn('PARTITION', ({ partition }) => partition),
       textColumn('STATE', ({ state }) => state),
       numberColumn('POSITION', ({ position }) => position),
-      numberColumn('END', ({ end }) => end),
+      optional(numberColumn('END', ({ end }) => end)),
       numberColumn('LAG', ({ lag }) => lag),
       {
         title: 'OPEN TRANSACTION',
         text: ({ held_back_since, stable_end }, now) =>
           held_back_since === null ? '-' : `at ${stable_end}, ${formatAge(held_back_since, now)}`,
+        isOptional: true,
       },
       numberColumn('LOST', ({ gaps }) => gaps),
-      ageColumn('STORED', ({ stored_at }) => stored_at),
-      textColumn('OWNER', ({ owner }) => owner, 10),
+      optional(ageColumn('STORED', ({ stored_at }) => stored_at)),
+      optional(textColumn('OWNER', ({ owner }) => owner, 10)),
       lastColumn('LAST ERROR', ({ last_error }) => last_error),
     ],
     'no partitions: `redrive doctor` shows the topics that match kafka.dlq_topic_pattern',

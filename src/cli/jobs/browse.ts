@@ -1,5 +1,5 @@
 import type { ApiSession } from '../api/api-session.ts';
-import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import {
   instantFact,
   showFacts,
@@ -50,9 +50,11 @@ const pages = {
   columns: [
     textColumn<Job>('ID', ({ job_id }) => job_id),
     statusColumn,
-    numberColumn<Job>('FAILURES', ({ retry_count, max_retries }) => `${retry_count}/${max_retries}`),
+    optional(
+      numberColumn<Job>('FAILURES', ({ retry_count, max_retries }) => `${retry_count}/${max_retries}`),
+    ),
     ageColumn<Job>('AGE', ({ created_at }) => created_at),
-    textColumn<Job>('QUEUE', ({ queue }) => queue, 10),
+    textColumn<Job>('QUEUE', ({ queue }) => queue, 8),
     lastColumn<Job>('ERROR', ({ error_message }) => error_message),
   ],
 } as const;
@@ -136,7 +138,7 @@ const attemptColumns: readonly Column<Attempt>[] = [
 const actionColumns: readonly Column<Action>[] = [
   textColumn('AT', ({ at }) => at),
   textColumn('ACTION', ({ action }) => action),
-  textColumn('STATUS', ({ status_from, status_to }) => `${status_from} -> ${status_to}`),
+  textColumn('STATUS', ({ status_from, status_to }) => `${status_from} -> ${status_to}`, 12),
   textColumn('ACTOR', ({ actor }) => actor, 10),
   lastColumn('REASON', ({ reason }) => reason),
 ];

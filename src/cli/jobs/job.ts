@@ -42,4 +42,4 @@ export function statusOf({ status, resolution }: Pick<Job, 'status' | 'resolutio
   return resolution === null ? status : `${status} (${resolution})`;
 }
 
-export const statusColumn: Column<Job> = { title: 'STATUS', text: statusOf, tone: toneOf };
+export const statusColumn: Column<Job> = { title: 'STATUS', text: statusOf, tone: toneOf, minWidth: 11 };

@@ -1,5 +1,5 @@
 import { instantFact, showFacts, showJson, showRows, showTitle, type Fact } from '../output/facts.ts';
-import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import type { Printer } from '../output/printer.ts';
 import type { Column, Tone } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
@@ -71,7 +71,7 @@ export const list = listCommand<Order>({
   columns: [
     numberColumn('ID', ({ id }) => id),
     statusColumn,
-    numberColumn('RETRIES', ({ retry_count }) => retry_count),
+    optional(numberColumn('RETRIES', ({ retry_count }) => retry_count)),
     ageColumn('AGE', ({ created_at }) => created_at),
     textColumn('DESTINATION', ({ destination }) => destination, 12),
     textColumn('KEY', ({ idempotency_key }) => idempotency_key, 16),
@@ -130,9 +130,9 @@ const auditColumns: readonly Column<AuditEntry>[] = [
   textColumn('STATUS', ({ status_from, status_to }) =>
     status_from === status_to || status_from === null ? status_to : `${status_from} -> ${status_to}`,
   ),
-  numberColumn('RETRIES', ({ retry_count }) => retry_count),
+  optional(numberColumn('RETRIES', ({ retry_count }) => retry_count)),
   textColumn('ACTOR', ({ actor }) => actor, 10),
-  textColumn('OUTSIDE ID', ({ broker_order_id }) => broker_order_id, 10),
+  optional(textColumn('OUTSIDE ID', ({ broker_order_id }) => broker_order_id, 10)),
   lastColumn('REASON', ({ last_error, reason }) => joined('; ', last_error, reason)),
 ];
 

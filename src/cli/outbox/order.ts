@@ -56,4 +56,4 @@ export function statusOf({ status, resolution, held, in_doubt }: Order): string 
   return more.length === 0 ? status : `${status} (${more.join(', ')})`;
 }
 
-export const statusColumn: Column<Order> = { title: 'STATUS', text: statusOf, tone: toneOf };
+export const statusColumn: Column<Order> = { title: 'STATUS', text: statusOf, tone: toneOf, minWidth: 10 };

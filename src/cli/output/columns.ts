@@ -12,7 +12,7 @@ export function textColumn<Row>(
 
 /** A longer text at the end of a line, which may be cut; null is shown as nothing. */
 export function lastColumn<Row>(title: string, value: (row: Row) => string | null | undefined): Column<Row> {
-  return { title, text: (row) => value(row) ?? '', minWidth: 12 };
+  return { title, text: (row) => value(row) ?? '', minWidth: 10 };
 }
 
 export function numberColumn<Row>(title: string, value: (row: Row) => number | string | null): Column<Row> {
@@ -22,4 +22,9 @@ export function numberColumn<Row>(title: string, value: (row: Row) => number | s
 /** `3m ago` */
 export function ageColumn<Row>(title: string, instant: (row: Row) => string | null): Column<Row> {
   return { title, text: (row, now) => formatAge(instant(row), now) };
+}
+
+/** Left out on a narrow terminal. */
+export function optional<Row>(column: Column<Row>): Column<Row> {
+  return { ...column, isOptional: true };
 }

@@ -29,6 +29,16 @@ test('colours are for terminals only', () => {
   assert.equal(painted({}), 'DEAD');
 });
 
+test('FORCE_COLOR turns colours on everywhere and wins over NO_COLOR', () => {
+  const painted = (stdout: Readonly<{ isTTY?: boolean }>, env: NodeJS.ProcessEnv): string =>
+    createPrinter(fakeTerminal(stdout, env)).paint('bad', 'DEAD');
+  const red = '\u001b[31mDEAD\u001b[39m';
+  assert.equal(painted({}, { FORCE_COLOR: '1' }), red);
+  assert.equal(painted({}, { FORCE_COLOR: 'true', NO_COLOR: '1', TERM: 'dumb' }), red);
+  assert.equal(painted({}, { FORCE_COLOR: '' }), 'DEAD');
+  assert.equal(painted({ isTTY: true }, { FORCE_COLOR: '0' }), 'DEAD');
+});
+
 test('JSON is piped unchanged and escaped on a terminal', () => {
   const json = '{"n":1.10,"text":"\u009b31m \u202e"}';
   const pipe = fakeTerminal({});

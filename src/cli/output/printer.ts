@@ -52,7 +52,12 @@ function harmless(text: string, hasColours: boolean): string {
     .join('');
 }
 
-/** By no-color.org, any value of NO_COLOR but the empty one turns colours off. */
+/**
+ * By force-color.org and no-color.org, a value that is not empty forces or forbids colours. If both are set,
+ * FORCE_COLOR wins, as in Node. FORCE_COLOR=0 forbids them.
+ */
 function mayColour(stream: Output, env: NodeJS.ProcessEnv): boolean {
+  const forced = env['FORCE_COLOR'] ?? '';
+  if (forced !== '') return forced !== '0' && forced !== 'false';
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
 }

@@ -38,8 +38,36 @@ test('a narrow terminal cuts only columns with a minimum width', () => {
     width: 60,
   });
   assert.equal(line, `${id}      1  connection ref…`);
-  const [, narrow] = renderTable(columns, [{ id, count: 1, error: 'connection refused' }], { width: 20 });
+  const [, narrow] = renderTable(columns, [{ id, count: 1, error: 'connection refused' }], { width: 55 });
   assert.equal(narrow, `${id}      1  connectio…`);
+});
+
+test('a narrower terminal leaves out optional columns, the last one first', () => {
+  const optional: readonly Column<Row>[] = [
+    { title: 'ID', text: ({ id }) => id },
+    { title: 'ONE', text: () => '1', isOptional: true },
+    { title: 'TWO', text: () => '2', isOptional: true },
+    { title: 'ERROR', text: ({ error }) => error, minWidth: 10 },
+  ];
+  const titlesAt = (width: number): string | undefined =>
+    renderTable(optional, [{ id: 'abcd', count: 1, error: 'connection refused' }], { width })[0];
+  assert.equal(titlesAt(26), 'ID    ONE  TWO  ERROR');
+  assert.equal(titlesAt(25), 'ID    ONE  ERROR');
+  assert.equal(titlesAt(20), 'ID    ERROR');
+});
+
+test('a terminal too narrow for a line shows blocks, and ids are never cut', () => {
+  const id = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
+  const row = { id, count: 1, error: 'connection refused by the database' };
+  assert.deepEqual(renderTable(columns, [row, { ...row, error: 'x' }], { width: 40 }), [
+    `ID     ${id}`,
+    'COUNT  1',
+    'ERROR  connection refused by the databa…',
+    '',
+    `ID     ${id}`,
+    'COUNT  1',
+    'ERROR  x',
+  ]);
 });
 
 test('a cell cannot break out of its line', () => {
@@ -69,7 +97,7 @@ test('every line fits the terminal if the uncut columns do', () => {
   );
 });
 
-test('a column is never cut below its minimum width', () => {
-  const [, line] = renderTable(columns, [{ id: 'a', count: 1, error: 'connection refused' }], { width: 3 });
-  assert.equal(line, 'a       1  connectio…');
+test('a block has room for some text on any terminal', () => {
+  const lines = renderTable(columns, [{ id: 'a', count: 1, error: 'connection refused' }], { width: 3 });
+  assert.deepEqual(lines, ['ID     a', 'COUNT  1', 'ERROR  connectio…']);
 });

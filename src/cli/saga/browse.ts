@@ -1,4 +1,4 @@
-import { ageColumn, lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import { instantFact, showFacts, showJson, showRows, type Fact } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
@@ -35,9 +35,9 @@ export const list = listCommand<Saga>({
   columns: [
     textColumn('ID', ({ saga_id }) => saga_id),
     statusColumn,
-    numberColumn('STEP', ({ current_step }) => current_step),
+    optional(numberColumn('STEP', ({ current_step }) => current_step)),
     ageColumn('AGE', ({ created_at }) => created_at),
-    textColumn('WORKFLOW', ({ workflow_name }) => workflow_name, 10),
+    textColumn('WORKFLOW', ({ workflow_name }) => workflow_name, 8),
     lastColumn('REASON', ({ stuck, error_message }) => stuck?.reason ?? error_message),
   ],
 });
@@ -60,9 +60,9 @@ export const show = apiCommand<Readonly<{ saga: Saga; step_logs: readonly StepLo
 const logColumns: readonly Column<StepLog>[] = [
   textColumn('STARTED', ({ started_at }) => started_at),
   textColumn('STEP', ({ step_name, action }) => stepText(step_name, action)),
-  numberColumn('ATTEMPT', ({ attempt }) => attempt),
+  optional(numberColumn('ATTEMPT', ({ attempt }) => attempt)),
   textColumn('STATUS', ({ status }) => status ?? '(in progress)'),
-  textColumn('BY', ({ actor }) => actor ?? ''),
+  optional(textColumn('BY', ({ actor }) => actor ?? '')),
   lastColumn('REASON', ({ error_message, reason }) =>
     [error_message, reason].filter((text) => typeof text === 'string' && text !== '').join('; '),
   ),

@@ -38,7 +38,7 @@ export function statusOf({ status, needs_attention }: Saga): string {
   return needs_attention ? `${status} (needs attention)` : status;
 }
 
-export const statusColumn: Column<Saga> = { title: 'STATUS', text: statusOf, tone: toneOf };
+export const statusColumn: Column<Saga> = { title: 'STATUS', text: statusOf, tone: toneOf, minWidth: 12 };
 
 /** `charge`, or `undo charge` for its compensation. */
 export function stepText(step: string, action: string): string {
