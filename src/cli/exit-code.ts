@@ -6,8 +6,26 @@ import { ApiError } from './api/api-error.ts';
 /** Those above 2 are from `sysexits.h`. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, unavailable: 69, badConfig: 78 } as const;
 
+/** As shown by `redrive --help` and docs/reference/cli.md. */
+export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  ok: 'success',
+  failed: 'failed, refused, or a negative result (a check found a problem)',
+  usage: 'wrong arguments or options',
+  unavailable: 'server, database or Kafka unavailable; try again',
+  badConfig: 'invalid configuration',
+};
+
 /** Wrong arguments or options. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  /** Further lines: what is valid, and where to read about it. */
+  readonly hints: readonly string[];
+
+  constructor(message: string, hints: readonly string[] = []) {
+    super(message);
+    this.name = 'UsageError';
+    this.hints = hints;
+  }
+}
 
 /** The command failed and has already printed why. */
 export class SilentFailure extends Error {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import {
   migrateDown,
   migrateUp,
@@ -10,7 +10,7 @@ import {
 import { lossesOf, type Loss, type Touched } from '../platform/postgres/migration-losses.ts';
 import { confirm, requireTerminal } from './confirm.ts';
 import { withExamples } from './examples.ts';
-import { SilentFailure, UsageError } from './exit-code.ts';
+import { SilentFailure } from './exit-code.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from './options.ts';
 import { createPrinter, type Printer } from './output/printer.ts';
 import type { Tone } from './output/render-table.ts';
@@ -27,6 +27,9 @@ const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
   changed: 'bad',
   unknown: 'doubtful',
 };
+
+/** Those of `migrationSources`, which would load the whole system. */
+export const modules: readonly string[] = ['platform', 'dlq', 'outbox', 'jobs', 'saga'];
 
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   const print = createPrinter(terminal);
@@ -49,7 +52,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
 
   withExamples(
     withConfigOptions(migrate.command('down').description("roll back one module's migrations, newest first"))
-      .argument('<module>', 'platform, dlq, outbox, jobs or saga')
+      .addArgument(new Argument('<module>', 'module to roll back').choices(modules))
       .requiredOption(
         '--to <number>',
         'last migration to keep; 0 rolls back all and deletes their data',
@@ -61,7 +64,6 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
   ).action(async (slice: string, args: DownArgs) => {
     const { migrationSources } = await import('../compose.ts');
     const known = migrationSources.map((source) => source.slice);
-    if (!known.includes(slice)) throw new UsageError(`unknown module: ${slice} (known: ${known.join(', ')})`);
     await withDatabase(configFrom(args, {}, terminal), async (db) => {
       const target = { slice, to: args.to };
       const planned = await plannedDown(db, migrationSources, target);

@@ -1,24 +1,28 @@
-import { Command, CommanderError } from 'commander';
-import { ConfigError } from '../config/config-error.ts';
-import { AppError, codeOf, messageOf } from '../kernel/errors.ts';
-import { ApiError } from './api/api-error.ts';
+import { Command } from 'commander';
+import { codeOf } from '../kernel/errors.ts';
+import { escapeLines } from '../kernel/escape-text.ts';
+import { addCompletionCommand } from './completion/completion.ts';
 import { addDevCommand } from './dev.ts';
 import { dlqCommands } from './dlq/dlq.ts';
 import { addDoctorCommand } from './doctor/doctor.ts';
 import { withExamples } from './examples.ts';
-import { exitCodeOf, exitCodes, SilentFailure } from './exit-code.ts';
+import { exitCodeOf, exitCodes } from './exit-code.ts';
+import { explainError } from './explain-error.ts';
+import { exitCodesText, helpFormat } from './help.ts';
 import { jobsCommands } from './jobs/jobs.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { outboxCommands } from './outbox/outbox.ts';
-import { escapeLines, escapeText } from '../kernel/escape-text.ts';
 import { packageVersion } from './package-version.ts';
 import { sagaCommands } from './saga/saga.ts';
 import { addServeCommand } from './serve.ts';
 import { addSlice } from './slice/add-slice.ts';
 import type { Terminal } from './terminal.ts';
+import { reportWrongUsage } from './wrong-usage.ts';
 
 /** They keep running when the reader of their output ends. */
 const longRunning: ReadonlySet<string> = new Set(['serve', 'dev']);
+
+const defaultHelpWidth = 80;
 
 /** Runs one command and returns its exit code. Errors are printed once, on standard error. */
 export async function runCli(args: readonly string[], terminal: Terminal = process): Promise<number> {
@@ -26,7 +30,7 @@ export async function runCli(args: readonly string[], terminal: Terminal = proce
     await createProgram(terminal).parseAsync(withoutHelpCommand(args), { from: 'user' });
     return exitCodes.ok;
   } catch (error) {
-    for (const line of explain(error).flatMap(escapeLines)) terminal.stderr.write(`${line}\n`);
+    for (const line of explainError(error, asksForJson(args))) terminal.stderr.write(`${line}\n`);
     return exitCodeOf(error);
   }
 }
@@ -45,9 +49,12 @@ export function createProgram(terminal: Terminal): Command {
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(escapeLines(text).join('\n')),
-      outputError: (text, write) => write(text.replace(/^error: /, 'redrive: ')),
+      // Printed with all other errors.
+      outputError: () => {},
+      getOutHelpWidth: () => terminal.stdout.columns || defaultHelpWidth,
+      getErrHelpWidth: () => terminal.stderr.columns || defaultHelpWidth,
     })
-    .exitOverride()
+    .configureHelp(helpFormat)
     .hook('preAction', (_program, command) => {
       if (terminal.stdout === process.stdout && !longRunning.has(command.name())) exitOnClosedOutput();
     });
@@ -59,10 +66,7 @@ export function createProgram(terminal: Terminal): Command {
     'redrive outbox list --needs-attention',
     'redrive jobs dead',
   );
-  program.addHelpText(
-    'after',
-    '\nExit codes: 0 success, 1 failure, 2 usage error, 69 service unavailable, 78 configuration error.',
-  );
+  program.addHelpText('after', exitCodesText());
   program.commandsGroup('Server:');
   addServeCommand(program, terminal);
   addDevCommand(program, terminal);
@@ -72,30 +76,15 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Maintenance:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);
-  pointToHelp(program, 'redrive');
+  addCompletionCommand(program, terminal);
+  reportWrongUsage(program);
   return program;
 }
 
-/** After a usage error, one line instead of the whole help, which would push the error off the screen. */
-function pointToHelp(command: Command, path: string): void {
-  command.showHelpAfterError(`Run \`${path} --help\`.`);
-  for (const child of command.commands) pointToHelp(child, `${path} ${child.name()}`);
-}
-
-function explain(error: unknown): readonly string[] {
-  if (error instanceof CommanderError || error instanceof SilentFailure) return [];
-  if (error instanceof ConfigError) return [error.message];
-  if (error instanceof ApiError) {
-    const code = error.code === undefined ? '' : ` (${escapeText(error.code)})`;
-    const details = error.details.filter(({ message }) => message !== error.message);
-    return [
-      `redrive: ${escapeText(error.message)}${code}`,
-      ...details.map(({ field, message }) => escapeText(`  ${field}: ${message}`)),
-      ...(error.requestId === undefined ? [] : [`  request id: ${escapeText(error.requestId)}`]),
-    ];
-  }
-  const code = error instanceof AppError ? ` (${error.code})` : '';
-  return [`redrive: ${messageOf(error)}${code}`];
+/** The command may not have been recognised, so the arguments are searched. */
+function asksForJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? undefined : end).includes('--json');
 }
 
 /** `redrive dlq list | head` closes our output early, which is not an error. */

@@ -1,4 +1,5 @@
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
+import { nearest } from '../../kernel/nearest.ts';
 import { withExamples } from '../examples.ts';
 
 /** One argument or option of a command, and the request field that it sets. */
@@ -73,7 +74,9 @@ function argumentOf({ flags, text, parse }: Input): Argument {
 function choiceOf(choices: readonly string[]): (text: string) => string {
   return (text) => {
     const choice = choices.find((each) => each.toLowerCase() === text.toLowerCase());
-    if (choice === undefined) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
-    return choice;
+    if (choice !== undefined) return choice;
+    const meant = nearest(text, choices);
+    const hint = meant.length === 0 ? '' : `Did you mean ${meant.join(' or ')}? `;
+    throw new InvalidArgumentError(`${hint}Allowed choices are ${choices.join(', ')}.`);
   };
 }
