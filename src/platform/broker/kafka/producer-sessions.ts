@@ -11,7 +11,7 @@ export type ProducerSession = Readonly<{ producerId: bigint; producerEpoch: numb
 
 export type ProducerSessions = Readonly<{
   current(deadline: Deadline): Promise<ProducerSession>;
-  /** No lane starts with this session any more; lanes that use it continue. */
+  /** No sender starts with this session any more; senders that use it continue. */
   retire(session: ProducerSession): void;
 }>;
 

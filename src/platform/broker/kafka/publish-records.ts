@@ -2,7 +2,7 @@ import type { OutgoingRecord, PublishOptions, PublishResult } from '../port.ts';
 import type { Cluster, TopicView } from './cluster.ts';
 import { deadlineIn } from './deadline.ts';
 import { faultBeforeSend, isRetriable, protocolMessage } from './kafka-errors.ts';
-import { createLane, type Lane } from './lane.ts';
+import { createPartitionSender, type PartitionSender } from './partition-sender.ts';
 import { partitionOfKey } from '../partitioner.ts';
 import { createProducerSessions } from './producer-sessions.ts';
 import { notSent } from './send-chunk.ts';
@@ -18,7 +18,7 @@ type State = Readonly<{
   cluster: Cluster;
   /** Limits concurrent sends per node; a node that hangs does not block the others. */
   semaphoreOf(node: number): Semaphore;
-  laneOf(topicId: string, partition: number): Lane;
+  senderOf(topicId: string, partition: number): PartitionSender;
   /** Counts the records of a topic without a key, for round robin. */
   nextIndex(topic: string): number;
 }>;
@@ -26,7 +26,7 @@ type State = Readonly<{
 const sendsAtOncePerNode = 16;
 
 export function createPublisher(cluster: Cluster): Publisher {
-  const lanes = new Map<string, Lane>();
+  const senders = new Map<string, PartitionSender>();
   const keyless = new Map<string, number>();
   const semaphores = new Map<number, Semaphore>();
   const sessions = createProducerSessions(cluster);
@@ -37,11 +37,11 @@ export function createPublisher(cluster: Cluster): Publisher {
       semaphores.set(node, semaphore);
       return semaphore;
     },
-    laneOf: (topicId, partition) => {
+    senderOf: (topicId, partition) => {
       const key = `${topicId}:${partition}`;
-      const lane = lanes.get(key) ?? createLane(cluster, sessions);
-      lanes.set(key, lane);
-      return lane;
+      const sender = senders.get(key) ?? createPartitionSender(cluster, sessions);
+      senders.set(key, sender);
+      return sender;
     },
     nextIndex: (topic) => {
       const count = keyless.get(topic) ?? 0;
@@ -66,9 +66,9 @@ async function publish(
     await Promise.all(
       shares.map((share) => {
         const { topic, partition } = share;
-        const lane = state.laneOf(topic.topicId, partition);
+        const sender = state.senderOf(topic.topicId, partition);
         const semaphore = state.semaphoreOf(topic.leaders[partition] ?? -1);
-        return sendShare({ lane, semaphore }, share, results, deadline);
+        return sendShare({ sender, semaphore }, share, results, deadline);
       }),
     );
   } catch (error) {

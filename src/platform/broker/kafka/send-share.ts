@@ -1,7 +1,7 @@
 import type { Compression, PublishResult } from '../port.ts';
 import type { TopicView } from './cluster.ts';
 import type { Deadline } from './deadline.ts';
-import type { Lane } from './lane.ts';
+import type { PartitionSender } from './partition-sender.ts';
 import { orderKey, takeChunk, type ChunkLimits, type Placed } from './record-chunks.ts';
 import { notSent, type SendOutcome } from './send-chunk.ts';
 import type { Semaphore } from './semaphore.ts';
@@ -10,7 +10,7 @@ import type { Semaphore } from './semaphore.ts';
 export type Share = Readonly<{ topic: TopicView; partition: number; records: Placed[] }>;
 
 export type Route = Readonly<{
-  lane: Lane;
+  sender: PartitionSender;
   /** Limits concurrent sends to the partition's node. */
   semaphore: Semaphore;
 }>;
@@ -33,7 +33,7 @@ export async function sendShare(
 ): Promise<void> {
   let waiting: readonly Placed[] = share.records;
   try {
-    await way.lane.exclusive.use(deadline, async () => {
+    await way.sender.exclusive.use(deadline, async () => {
       let limits = chunkLimits;
       while (waiting.length > 0) {
         const { chunk, compression, rest } = takeChunk(waiting, limits);
@@ -60,7 +60,7 @@ export async function sendShare(
 
 /** A record with an unknown codec that alone is too large is sent again with gzip. */
 async function sendOnce(
-  { lane, semaphore }: Route,
+  { sender, semaphore }: Route,
   {
     share,
     chunk,
@@ -72,7 +72,7 @@ async function sendOnce(
     const { topic, partition } = share;
     const records = chunk.map(({ record }) => record);
     return semaphore.use(deadline, () =>
-      lane.send(
+      sender.send(
         { topic: topic.topic, topicId: topic.topicId, partition, records, compression: codec },
         deadline,
       ),

@@ -6,10 +6,10 @@ import { createSemaphore, type Semaphore } from './semaphore.ts';
 
 /**
  * Sends to one partition of one topic id. It sends one batch at a time, so batches keep their order and their sequence
- * numbers have no gaps. After anything but an ack the lane starts again with a new session: the broker would refuse the
+ * numbers have no gaps. After anything but an ack the sender starts again with a new session: the broker would refuse the
  * next number of the old one, or take it for a batch that it has.
  */
-export type Lane = Readonly<{
+export type PartitionSender = Readonly<{
   /** One caller at a time, in the order of arrival. */
   exclusive: Semaphore;
   send(chunk: Omit<Chunk, 'session' | 'sequence'>, deadline: Deadline): Promise<SendOutcome>;
@@ -17,7 +17,7 @@ export type Lane = Readonly<{
 
 const lastSequence = 2 ** 30;
 
-export function createLane(cluster: Cluster, sessions: ProducerSessions): Lane {
+export function createPartitionSender(cluster: Cluster, sessions: ProducerSessions): PartitionSender {
   let session: ProducerSession | undefined;
   let sequence = 0;
   let lastOffset = -1n;
