@@ -421,7 +421,7 @@ TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02,
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
-    setbacks integer NOT NULL DEFAULT 0
+    failed_rounds integer NOT NULL DEFAULT 0
     runs_alone boolean NOT NULL DEFAULT false
     phase text NOT NULL DEFAULT 
 CASE
@@ -464,7 +464,7 @@ TABLE saga.saga_states_archive
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL
     lease_lost boolean NOT NULL
-    setbacks integer NOT NULL
+    failed_rounds integer NOT NULL
     runs_alone boolean NOT NULL
     archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     waiting_for text

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { cleanText } from '../kernel/text.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import { rowsOf } from '../platform/postgres/rows-of.ts';
+import { unnestRows } from '../platform/postgres/unnest-rows.ts';
 import { changeRow } from '../platform/work/shared-row.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import type { PushCircuit } from './domain/push-circuit.ts';
@@ -107,7 +107,7 @@ export type ConfiguredQueue = QueueSettings &
  * the defaults; a circuit is deleted when its target changes. The most recently started server wins.
  */
 export async function writeConfiguredQueues(db: Database, queues: readonly ConfiguredQueue[]): Promise<void> {
-  const rows = rowsOf<ConfiguredQueue>(sql`configured`, queues, [
+  const rows = unnestRows<ConfiguredQueue>(sql`configured`, queues, [
     [sql`queue`, sql`text[]`, ({ name }) => name],
     [sql`max_retries`, sql`int[]`, ({ maxRetries }) => maxRetries],
     [sql`timeout_ms`, sql`int[]`, ({ timeoutMs }) => timeoutMs],

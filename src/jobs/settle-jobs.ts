@@ -1,6 +1,6 @@
 import { cleanText } from '../kernel/text.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../platform/postgres/rows-of.ts';
+import { unnestRows, type Column } from '../platform/postgres/unnest-rows.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { storeBatch } from '../platform/work/store-batch.ts';
 import { notify } from '../platform/work/wake.ts';
@@ -159,10 +159,10 @@ async function settleCompleted(
       SET status = 'completed', completed_at = clock_timestamp(), result = leased.result, error_message = NULL,
           started_at = t.started_at + leased.waited_ms * interval '1 millisecond',
           lease_owner = NULL, lease_until = NULL, lease_lost = false
-      FROM ${rowsOf(sql`leased`, batch, completedColumns)}`
+      FROM ${unnestRows(sql`leased`, batch, completedColumns)}`
     : sql`
       DELETE FROM jobs.job_queue t
-      USING ${rowsOf(sql`leased`, batch, keyColumns)}`;
+      USING ${unnestRows(sql`leased`, batch, keyColumns)}`;
   const statement = sql`
     WITH settled AS (${change}
       WHERE t.job_id = leased.key AND t.lease_epoch = leased.epoch AND (t.status = 'running') IS TRUE
@@ -220,7 +220,7 @@ async function settleOthers(
           completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END,
           started_at = t.started_at + leased.waited_ms * interval '1 millisecond',
           lease_owner = NULL, lease_until = NULL, lease_lost = t.lease_lost AND leased.is_unstarted
-      FROM ${rowsOf(sql`leased`, batch, otherColumns)}
+      FROM ${unnestRows(sql`leased`, batch, otherColumns)}
       WHERE t.job_id = leased.key AND t.lease_epoch = leased.epoch AND (t.status = 'running') IS TRUE
       RETURNING t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker.owner}::text AS worker,
                 t.lease_epoch, t.started_at, leased.error_class, leased.stack,
@@ -238,7 +238,7 @@ async function resolveUnmatched(
 ): Promise<void> {
   const rows = await db.query<SettledRow & { is_ours: boolean }>(sql`
     SELECT t.job_id, t.status, t.lease_epoch = leased.epoch AND t.status <> 'running' AS is_ours
-    FROM ${rowsOf(sql`leased`, unmatched, leasedColumns)}
+    FROM ${unnestRows(sql`leased`, unmatched, leasedColumns)}
     JOIN jobs.job_queue t ON t.job_id = leased.key`);
   const found = new Map(rows.map((row) => [row.job_id, row]));
   let stale = 0;

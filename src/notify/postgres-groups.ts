@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { rowsOf } from '../platform/postgres/rows-of.ts';
+import { unnestRows } from '../platform/postgres/unnest-rows.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import type { Group, GroupName, NotifyEvent, Sample } from './grouping.ts';
 import { MAX_ITEM_ID, MAX_SUBJECT, MAX_SUMMARY } from './message.ts';
@@ -74,7 +74,7 @@ export async function findGroups(
   names: readonly GroupName[],
 ): Promise<readonly NotifierGroup[]> {
   if (names.length === 0) return [];
-  const wanted = rowsOf(sql`wanted`, names, [
+  const wanted = unnestRows(sql`wanted`, names, [
     [sql`slice`, sql`text[]`, ({ slice }) => slice],
     [sql`kind`, sql`text[]`, ({ kind }) => kind],
     [sql`subject`, sql`text[]`, ({ subject }) => subject],
@@ -93,7 +93,7 @@ export async function findEnded(
   cooldowns: readonly Cooldown[],
   { nowMs, limit }: Readonly<{ nowMs: number; limit: number }>,
 ): Promise<readonly NotifierGroup[]> {
-  const ends = rowsOf(sql`ends`, cooldowns, [
+  const ends = unnestRows(sql`ends`, cooldowns, [
     [sql`notifier`, sql`text[]`, ({ notifier }) => notifier],
     [sql`told_before`, sql`timestamptz[]`, ({ cooldownMs }) => new Date(nowMs - cooldownMs)],
   ]);
@@ -139,7 +139,7 @@ function groupOf(row: GroupRow): NotifierGroup {
 export async function storeGroups(tx: Queryable, groups: readonly NotifierGroup[]): Promise<void> {
   if (groups.length === 0) return;
   const at = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms));
-  const changed = rowsOf(sql`changed`, groups, [
+  const changed = unnestRows(sql`changed`, groups, [
     [sql`notifier`, sql`text[]`, ({ notifier }) => notifier],
     [sql`slice`, sql`text[]`, ({ name }) => name.slice],
     [sql`kind`, sql`text[]`, ({ name }) => name.kind],
@@ -164,7 +164,7 @@ export async function removeGroups(
   groups: readonly Pick<NotifierGroup, 'notifier' | 'name'>[],
 ): Promise<void> {
   if (groups.length === 0) return;
-  const ended = rowsOf(sql`ended`, groups, [
+  const ended = unnestRows(sql`ended`, groups, [
     [sql`notifier`, sql`text[]`, ({ notifier }) => notifier],
     [sql`slice`, sql`text[]`, ({ name }) => name.slice],
     [sql`kind`, sql`text[]`, ({ name }) => name.kind],

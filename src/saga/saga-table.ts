@@ -56,7 +56,7 @@ export type SagaRow = Readonly<{
   stuck_reason: string | null;
   trace: string | null;
   lease_lost: boolean;
-  setbacks: number;
+  failed_rounds: number;
   runs_alone: boolean;
 }> &
   AbortRow;
@@ -72,7 +72,7 @@ export type AbortRow = Readonly<{
 export const sagaHeads: Sql = sql`
   t.id, t.workflow_name, t.definition_hash, t.correlation_id, t.current_step, t.status, t.error_message, t.created_at,
   t.wake_at, t.deadline_at, t.deadline_over, t.polls, t.failed_polls, t.waiting_for, t.waiting_since, t.pivot_opened,
-  t.compensation, t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.lease_lost, t.setbacks, t.runs_alone,
+  t.compensation, t.stuck_step, t.stuck_op, t.stuck_reason, t.trace, t.lease_lost, t.failed_rounds, t.runs_alone,
   t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at`;
 
 export const sagaColumns: Sql = sql`${sagaHeads}, t.payload, t.step_outputs`;

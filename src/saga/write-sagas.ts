@@ -1,6 +1,6 @@
 import { cleanText } from '../kernel/text.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../platform/postgres/rows-of.ts';
+import { unnestRows, type Column } from '../platform/postgres/unnest-rows.ts';
 import { prepared, sql, type Sql } from '../platform/postgres/sql.ts';
 import { settle } from '../platform/work/work.ts';
 import { notifyEvents } from '../platform/work/notify-events.ts';
@@ -88,7 +88,7 @@ const stateColumns: readonly Column<SagaSettle>[] = [
   [sql`known_abort`, sql`text[]`, ({ known }) => known.abort?.kind ?? null],
   [sql`known_over`, sql`boolean[]`, ({ known }) => unless(known.isDeadlineOver, false)],
   [sql`keeps_lease`, sql`boolean[]`, ({ keepsLease }) => unless(keepsLease, true)],
-  [sql`setbacks`, sql`int[]`, ({ failedRounds = 0 }) => unless(failedRounds, 0)],
+  [sql`failed_rounds`, sql`int[]`, ({ failedRounds = 0 }) => unless(failedRounds, 0)],
   [sql`runs_alone`, sql`boolean[]`, ({ runsAlone = false }) => unless(runsAlone, false)],
   [sql`status`, sql`text[]`, ({ state }) => state.status],
   [sql`current_step`, sql`int[]`, ({ state }) => state.currentStep],
@@ -130,11 +130,11 @@ async function writeStates(
           stuck_reason = attempt.stuck_reason, pivot_opened = attempt.pivot_opened IS TRUE,
           deadline_over = attempt.known_over IS TRUE, polls = attempt.polls, failed_polls = attempt.failed_polls,
           waiting_for = attempt.waiting_for, waiting_since = attempt.waiting_since, wake_at = attempt.wake_at,
-          setbacks = COALESCE(attempt.setbacks, 0), runs_alone = attempt.runs_alone IS TRUE, updated_at = now(),
+          failed_rounds = COALESCE(attempt.failed_rounds, 0), runs_alone = attempt.runs_alone IS TRUE, updated_at = now(),
           lease_owner = CASE WHEN attempt.keeps_lease IS NULL THEN t.lease_owner END,
           lease_until = CASE WHEN attempt.keeps_lease IS NULL THEN t.lease_until END,
           lease_lost = false
-      FROM ${rowsOf(sql`attempt`, settles, stateColumns)}
+      FROM ${unnestRows(sql`attempt`, settles, stateColumns)}
       WHERE t.id = attempt.key AND t.lease_epoch = attempt.epoch
         AND (${isActive} AND t.lease_owner IS NOT NULL AND t.abort_requested IS NOT DISTINCT FROM attempt.known_abort
              AND (attempt.known_over IS TRUE OR (${isDeadlineNew}) IS NOT TRUE)) IS TRUE
@@ -183,7 +183,7 @@ function closeRows(entries: readonly LogEntry[]): Sql {
         response_payload = entry.response, error_message = entry.error,
         actor = entry.actor, reason = entry.reason, updated_at = now(),
         completed_at = CASE WHEN entry.status IS NOT NULL THEN COALESCE(l.completed_at, clock_timestamp()) END
-    FROM ${rowsOf(sql`entry`, entries, logEntryColumns)} JOIN settled ON settled.id = entry.saga_id
+    FROM ${unnestRows(sql`entry`, entries, logEntryColumns)} JOIN settled ON settled.id = entry.saga_id
     WHERE l.saga_id = entry.saga_id AND l.step_index = entry.step_index AND l.action = entry.action
       AND l.attempt = entry.attempt
   )`;
@@ -204,7 +204,7 @@ function addRows(entries: readonly (LogEntry & Readonly<{ stepName: string }>)[]
     SELECT entry.saga_id, entry.step_index, entry.step_name, entry.action, entry.attempt, entry.status, entry.answer,
            entry.is_unsent IS TRUE, entry.is_last IS TRUE, entry.is_down IS TRUE, COALESCE(entry.spent_ms, 0), entry.request, entry.response, entry.error, entry.actor, entry.reason,
            entry.started_at, CASE WHEN entry.status IS NOT NULL THEN clock_timestamp() END
-    FROM ${rowsOf(sql`entry`, entries, columns)} JOIN settled ON settled.id = entry.saga_id
+    FROM ${unnestRows(sql`entry`, entries, columns)} JOIN settled ON settled.id = entry.saga_id
   )`;
 }
 

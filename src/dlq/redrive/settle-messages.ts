@@ -2,7 +2,7 @@ import { remainingMs, type Lease } from '../../kernel/lease.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 import { cleanText } from '../../kernel/text.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import { reap, settle, type Worker } from '../../platform/work/work.ts';
@@ -78,7 +78,7 @@ async function settleOnce(worker: Worker, attempts: EndedAttempts): Promise<Sett
         UPDATE dlq.dlq_messages t
         SET ${endOf(kind)},
             lease_owner = NULL, lease_until = NULL, lease_lost = t.lease_lost AND ${kind === 'released'}
-        FROM ${rowsOf(sql`attempt`, ids, [[sql`key`, sql`uuid[]`, (id) => id]])}
+        FROM ${unnestRows(sql`attempt`, ids, [[sql`key`, sql`uuid[]`, (id) => id]])}
         WHERE t.id = attempt.key AND t.lease_epoch = ${attempts.lease.epoch} AND (t.status = 'RETRYING') IS TRUE
         RETURNING t.id, t.original_topic, t.status, t.retry_count, t.attempt_no, t.lease_epoch
       )${addHistory(kind, ended, attempts.actor)}

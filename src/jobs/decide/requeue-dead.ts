@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/work/wake.ts';
 import { jobsChannel } from '../channels.ts';
@@ -91,7 +91,7 @@ async function requeueMatching(
 ): Promise<RequeuedBatch> {
   const dead = await tx.query<DeadRow>(sql`
     SELECT t.job_id, t.queue, t.dedupe_key
-    FROM ${rowsOf(sql`wanted`, jobIds, [[sql`key`, sql`uuid[]`, (jobId) => jobId]])}
+    FROM ${unnestRows(sql`wanted`, jobIds, [[sql`key`, sql`uuid[]`, (jobId) => jobId]])}
     JOIN jobs.job_queue t ON t.job_id = wanted.key
     WHERE ${scopeOf(request.filter)} AND ${restOf(request.filter)}
     ORDER BY t.job_id
@@ -123,7 +123,7 @@ async function holdersOf(tx: Queryable, dead: readonly DeadRow[]): Promise<Map<s
   if (withKey.length === 0) return new Map();
   const rows = await tx.query<DeadRow>(sql`
     SELECT DISTINCT t.job_id, t.queue, t.dedupe_key
-    FROM ${rowsOf(sql`wanted`, withKey, [
+    FROM ${unnestRows(sql`wanted`, withKey, [
       [sql`queue`, sql`text[]`, ({ queue }) => queue],
       [sql`dedupe_key`, sql`text[]`, ({ dedupe_key: key }) => key],
     ])}
@@ -137,7 +137,7 @@ async function requeueFree(tx: Queryable, free: readonly DeadRow[], by: Decision
   await tx.query(sql`
     WITH requeued AS (
       UPDATE jobs.job_queue t SET status = 'pending', retry_count = 0
-      FROM ${rowsOf(sql`free`, free, [[sql`key`, sql`uuid[]`, ({ job_id: jobId }) => jobId]])}
+      FROM ${unnestRows(sql`free`, free, [[sql`key`, sql`uuid[]`, ({ job_id: jobId }) => jobId]])}
       WHERE t.job_id = free.key AND t.status = 'dead_letter'
       RETURNING t.job_id
     )

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { claimJobs, isSoloJobDue, type ClaimedJob } from '../claim-jobs.ts';
 import type { Status } from '../domain/job.ts';
@@ -169,7 +169,7 @@ async function withLeases(tx: Queryable, jobs: readonly ClaimedJob[]): Promise<r
   if (jobs.length === 0) return [];
   const rows = await tx.query<{ job_id: string; lease_until: Date }>(sql`
     SELECT t.job_id, t.lease_until
-    FROM ${rowsOf(sql`claimed`, jobs, [[sql`key`, sql`uuid[]`, ({ jobId }) => jobId]])}
+    FROM ${unnestRows(sql`claimed`, jobs, [[sql`key`, sql`uuid[]`, ({ jobId }) => jobId]])}
     JOIN jobs.job_queue t ON t.job_id = claimed.key`);
   const leases = new Map(rows.map((row) => [row.job_id, row.lease_until]));
   return jobs.flatMap(({ jobId, queue, payload, retryCount, maxRetries, lease }) => {

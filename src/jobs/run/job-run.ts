@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { storableJson } from '../../kernel/storable-json.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { ClaimedJob } from '../claim-jobs.ts';
 import type { Ran } from '../settle-jobs.ts';
@@ -129,7 +129,7 @@ export async function saveProgress(db: Queryable, runs: readonly JobRun[]): Prom
   if (reports.length === 0) return;
   await db.query(sql`
     UPDATE jobs.job_queue t SET progress = reported.progress
-    FROM ${rowsOf(sql`reported`, reports, [
+    FROM ${unnestRows(sql`reported`, reports, [
       [sql`key`, sql`uuid[]`, ({ job }) => job.jobId],
       [sql`epoch`, sql`bigint[]`, ({ job }) => job.lease.epoch],
       [sql`progress`, sql`jsonb[]`, ({ progress }) => progress],

@@ -1,6 +1,6 @@
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { createReaper, type ReaperOptions } from '../../platform/work/reaper.ts';
 import { hasRow, leaseIsOver, reap, settle } from '../../platform/work/work.ts';
@@ -130,7 +130,7 @@ async function settleTimedOut(
     WHERE t.queue = ${queue} AND t.status = 'running' AND ${leaseIsOver} AND ${hasTimedOut(settings)}
     LIMIT ${batchSize}`);
   if (found.length === 0) return [];
-  const leased = rowsOf<TimedOutJob>(sql`leased`, found, [
+  const leased = unnestRows<TimedOutJob>(sql`leased`, found, [
     [sql`key`, sql`uuid[]`, (row) => row.job_id],
     [sql`epoch`, sql`bigint[]`, (row) => row.lease_epoch],
     [sql`worker`, sql`text[]`, (row) => row.lease_owner],

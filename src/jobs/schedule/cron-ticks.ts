@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { deleteTask, type RetentionTask } from '../../platform/work/retention.ts';
 import type { CronJob } from '../domain/cron-schedule.ts';
@@ -23,7 +23,7 @@ export async function readTicks(
   db: Queryable,
   jobs: readonly CronJob[],
 ): Promise<Readonly<{ now: Date; last: readonly (Date | null)[] }>> {
-  const configured = rowsOf<readonly [CronJob, number]>(
+  const configured = unnestRows<readonly [CronJob, number]>(
     sql`configured`,
     jobs.map((job, index) => [job, index] as const),
     [

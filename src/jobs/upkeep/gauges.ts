@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { createBoundedLabels } from '../../platform/telemetry/bounded-labels.ts';
 import type { Metrics } from '../../platform/telemetry/metrics.ts';
@@ -101,7 +101,7 @@ async function count(
   queues: readonly string[],
   countedRows: number,
 ): Promise<readonly QueueDepth[]> {
-  const wanted = rowsOf<string>(sql`wanted`, queues, [[sql`queue`, sql`text[]`, (queue) => queue]]);
+  const wanted = unnestRows<string>(sql`wanted`, queues, [[sql`queue`, sql`text[]`, (queue) => queue]]);
   return tx.query<QueueDepth>(sql`
     SELECT wanted.queue, waiting.pending, waiting.failed, running.count AS running, dead.count AS dead_letter,
            COALESCE(GREATEST(date_part('epoch', now() - due.since), 0), 0) AS lag

@@ -1,6 +1,6 @@
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import {
@@ -87,7 +87,7 @@ async function findExpired(
   { retentionMs, deadRetentionMs, queues }: JobRetentionOptions,
   { range, after, limit }: BatchRange & Readonly<{ range: Sql }>,
 ): Promise<Readonly<{ expired: readonly SeenRow[]; next: string | null }>> {
-  const configured = rowsOf<JobRetentionOptions['queues'][number]>(sql`configured`, queues, [
+  const configured = unnestRows<JobRetentionOptions['queues'][number]>(sql`configured`, queues, [
     [sql`queue`, sql`text[]`, ({ name }) => name],
     [sql`retention_ms`, sql`float8[]`, (queue) => queue.retentionMs],
     [sql`dead_retention_ms`, sql`float8[]`, (queue) => queue.deadRetentionMs],
@@ -130,7 +130,7 @@ type DeletedRow = Readonly<{ status: string; resolution: string | null }>;
 async function deleteExpired(db: Queryable, expired: readonly SeenRow[]) {
   const counts = { completed: 0, resolved: 0, unresolved: 0 };
   if (expired.length === 0) return counts;
-  const found = rowsOf<SeenRow>(sql`expired`, expired, [
+  const found = unnestRows<SeenRow>(sql`expired`, expired, [
     [sql`job_id`, sql`uuid[]`, (row) => row.job_id],
     [sql`keep_ms`, sql`float8[]`, (row) => row.keep_ms],
   ]);

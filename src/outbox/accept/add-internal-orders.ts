@@ -1,6 +1,6 @@
 import { sha256Of } from '../../kernel/canonical-json.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
+import { unnestRows, type Column } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/work/wake.ts';
 import { outboxChannel } from '../channel.ts';
@@ -38,7 +38,7 @@ export async function addInternalOrders(tx: Queryable, orders: readonly Internal
         (idempotency_key, request_json, request_digest, status, next_attempt_at, destination, ordering_key, ordering_seq)
       SELECT idempotency_key, request, digest, 'queued', clock_timestamp(), destination, ordering_key,
              CASE WHEN ordering_key IS NOT NULL THEN nextval('outbox.ordering_seqs') END
-      FROM (SELECT new.* FROM ${rowsOf(sql`new`, numbered, orderColumns)} ORDER BY no) AS sorted
+      FROM (SELECT new.* FROM ${unnestRows(sql`new`, numbered, orderColumns)} ORDER BY no) AS sorted
       RETURNING id, idempotency_key
     )
     INSERT INTO outbox.outbox_audit (outbox_id, status_to, retry_count, idempotency_key, actor)
@@ -54,7 +54,7 @@ export async function addInternalOrders(tx: Queryable, orders: readonly Internal
 async function lockOrderingKeys(tx: Queryable, orders: readonly InternalOrder[]): Promise<void> {
   const keyed = orders.filter(({ orderingKey }) => orderingKey !== undefined);
   if (keyed.length === 0) return;
-  const lanes = rowsOf(sql`lane`, keyed, [
+  const lanes = unnestRows(sql`lane`, keyed, [
     [sql`destination`, sql`text[]`, ({ destination }) => destination],
     [sql`ordering_key`, sql`text[]`, ({ orderingKey }) => orderingKey],
   ]);

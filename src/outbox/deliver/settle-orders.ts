@@ -1,6 +1,6 @@
 import { cleanText } from '../../kernel/text.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
+import { unnestRows, type Column } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import { settle, type Worker } from '../../platform/work/work.ts';
@@ -139,7 +139,7 @@ async function settleSent(
   tx: Queryable,
   attempts: readonly Success[],
 ): Promise<readonly SettledRow[]> {
-  const rows = rowsOf(sql`attempt`, attempts, [
+  const rows = unnestRows(sql`attempt`, attempts, [
     [sql`key`, sql`bigint[]`, ({ order }) => order.id],
     [sql`epoch`, sql`bigint[]`, ({ order }) => order.lease.epoch],
     [sql`response`, sql`jsonb[]`, responseOf],
@@ -201,7 +201,7 @@ async function settleUnsent(
           lease_owner = NULL, lease_until = NULL, lease_lost = t.lease_lost AND attempt.reason IS NOT NULL
       FROM (
         SELECT change.*, ${hasSucceeded(sql`change.idempotency_key`)} AS is_done
-        FROM ${rowsOf(sql`change`, changes, changeColumns)}
+        FROM ${unnestRows(sql`change`, changes, changeColumns)}
       ) AS attempt
       WHERE t.id = attempt.key AND t.lease_epoch = attempt.epoch AND (t.status = 'sending') IS TRUE
       RETURNING ${returning}, attempt.reason, attempt.is_done

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { isUnfinished } from '../orders-table.ts';
 
@@ -10,7 +10,7 @@ export async function unsentKeys(
   orderingKeys: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ key: string }>(sql`
-    SELECT asked.key FROM ${rowsOf(sql`asked`, orderingKeys, [[sql`key`, sql`text[]`, (key) => key]])}
+    SELECT asked.key FROM ${unnestRows(sql`asked`, orderingKeys, [[sql`key`, sql`text[]`, (key) => key]])}
     WHERE EXISTS (
       SELECT 1 FROM outbox.outbox_orders o
       WHERE o.destination = ${destination} AND o.ordering_key = asked.key AND ${isUnfinished(sql`o`)})`);

@@ -43,9 +43,9 @@ const replying =
   (socket: Socket): void =>
     onRequest(socket, () => socket.end(parts.join('')));
 
-function codeIn(end: CallEnd): string {
-  assert.ok('error' in end, end.end);
-  return String((end.error as { code?: unknown }).code);
+function codeIn(outcome: CallEnd): string {
+  assert.ok('error' in outcome, outcome.end);
+  return String((outcome.error as { code?: unknown }).code);
 }
 
 async function serveTls(t: TestContext): Promise<string> {
@@ -77,8 +77,8 @@ test('without a connection the call is unsent: refused, unknown host, no TLS', a
 });
 
 test('a server with a trusted certificate is called over HTTP/1.1 even if it prefers HTTP/2', async (t) => {
-  const end = await call(t, await serveTls(t), { tls: { ca: loopbackTls.cert } });
-  assert.equal(end.end, 'answered');
+  const outcome = await call(t, await serveTls(t), { tls: { ca: loopbackTls.cert } });
+  assert.equal(outcome.end, 'answered');
 });
 
 test('a server without TLS gets nothing of an https request', async (t) => {
@@ -93,8 +93,8 @@ test('an invalid request is not sent', async (t) => {
     { headers: { 'bad name': 'a' } },
     { path: '/a b' },
   ]) {
-    const end = await call(t, `http://127.0.0.1:${port}`, changes);
-    assert.deepEqual([end.end, codeIn(end)], ['unsent', 'UND_ERR_INVALID_ARG']);
+    const outcome = await call(t, `http://127.0.0.1:${port}`, changes);
+    assert.deepEqual([outcome.end, codeIn(outcome)], ['unsent', 'UND_ERR_INVALID_ARG']);
   }
   assert.equal(connections(), 0);
 });
@@ -110,15 +110,15 @@ test('a connection that closes without an answer leaves the call lost', async (t
     replying('HTTP/1.1 200 OK\r\ncontent-type: application/js'),
   ];
   for (const [index, way] of ways.entries()) {
-    const end = await callRaw(t, way);
-    assert.equal(end.end, 'lost', String(index));
-    assert.match(codeIn(end), /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/);
+    const outcome = await callRaw(t, way);
+    assert.equal(outcome.end, 'lost', String(index));
+    assert.match(codeIn(outcome), /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/);
   }
 });
 
 test('a connection that is reset immediately leaves the call unsent or lost', async (t) => {
-  const end = await callRaw(t, (socket) => socket.resetAndDestroy());
-  assert.match(end.end, /^(unsent|lost)$/);
+  const outcome = await callRaw(t, (socket) => socket.resetAndDestroy());
+  assert.match(outcome.end, /^(unsent|lost)$/);
 });
 
 test('an answer that is not HTTP is no answer', async (t) => {
@@ -151,9 +151,9 @@ test('an endless or too large head is no answer', async (t) => {
 
 test('a call times out, and a late answer is ignored', async (t) => {
   const { promise: served, resolve } = Promise.withResolvers<Socket>();
-  const end = await callRaw(t, (socket) => onRequest(socket, () => resolve(socket)), { timeoutMs: 100 });
-  assert.equal(end.end, 'lost');
-  assert.equal((end as { error: Error }).error.message, 'no complete answer within 100 ms');
+  const outcome = await callRaw(t, (socket) => onRequest(socket, () => resolve(socket)), { timeoutMs: 100 });
+  assert.equal(outcome.end, 'lost');
+  assert.equal((outcome as { error: Error }).error.message, 'no complete answer within 100 ms');
   const socket = await served;
   socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
   if (!socket.closed) await once(socket, 'close');
@@ -162,19 +162,19 @@ test('a call times out, and a late answer is ignored', async (t) => {
 test('an answer that breaks off by FIN, RST or timeout is broken, not lost', async (t) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n';
   const brokenBy = async (way: (socket: Socket) => void): Promise<string> => {
-    const end = await callRaw(
+    const outcome = await callRaw(
       t,
       (socket) => onRequest(socket, () => socket.write(`${head}{"a"`, () => way(socket))),
       {
         timeoutMs: 200,
       },
     );
-    assert.equal(end.end, 'broken');
+    assert.equal(outcome.end, 'broken');
     assert.deepEqual(
-      [end.answer.status, end.answer.body.toString(), end.answer.isBodyCut],
+      [outcome.answer.status, outcome.answer.body.toString(), outcome.answer.isBodyCut],
       [200, '{"a"', true],
     );
-    return (end.error as Error).name;
+    return (outcome.error as Error).name;
   };
   await brokenBy((socket) => socket.end());
   await brokenBy((socket) => setTimeout(() => socket.resetAndDestroy(), 20));
@@ -187,9 +187,9 @@ test('an answer that breaks off by FIN, RST or timeout is broken, not lost', asy
 test('a body is read up to the limit, then the connection is closed', async (t) => {
   const sizes = async (bytes: number, limit: number): Promise<readonly [number, boolean]> => {
     const head = `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
-    const end = await callRaw(t, replying(head, 'x'.repeat(bytes)), { maxResponseBytes: limit });
-    assert.equal(end.end, 'answered');
-    return [end.answer.body.length, end.answer.isBodyCut];
+    const outcome = await callRaw(t, replying(head, 'x'.repeat(bytes)), { maxResponseBytes: limit });
+    assert.equal(outcome.end, 'answered');
+    return [outcome.answer.body.length, outcome.answer.isBodyCut];
   };
   assert.deepEqual(await sizes(100, 100), [100, false]);
   assert.deepEqual(await sizes(101, 100), [100, true]);
@@ -213,8 +213,8 @@ test('a body is read up to the limit, then the connection is closed', async (t) 
 test('informational answers 102 and 103 are skipped, 100 and 101 end the call', async (t) => {
   const ok = 'HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}';
   for (const info of ['102 Processing', '103 Early Hints']) {
-    const end = await callRaw(t, replying(`HTTP/1.1 ${info}\r\nlink: </a>\r\n\r\n`, ok));
-    assert.deepEqual([end.end, end.end === 'answered' && end.answer.status], ['answered', 201]);
+    const outcome = await callRaw(t, replying(`HTTP/1.1 ${info}\r\nlink: </a>\r\n\r\n`, ok));
+    assert.deepEqual([outcome.end, outcome.end === 'answered' && outcome.answer.status], ['answered', 201]);
   }
   const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n';
   assert.equal((await callRaw(t, replying(hint))).end, 'lost');
@@ -246,7 +246,7 @@ test('an answer to an earlier request is not used for this one', async (t) => {
   });
   t.after(() => pool.destroy());
   const ask = async (): Promise<string> => {
-    const end = await startCall(pool, {
+    const outcome = await startCall(pool, {
       method: 'POST',
       path: '/',
       headers: {},
@@ -254,7 +254,7 @@ test('an answer to an earlier request is not used for this one', async (t) => {
       maxResponseBytes: 99,
       hasOwnConnection: false,
     }).ended;
-    return end.end === 'answered' ? end.answer.body.toString() : end.end;
+    return outcome.end === 'answered' ? outcome.answer.body.toString() : outcome.end;
   };
   assert.deepEqual([await ask(), await ask()], ['"1"', '"1"']);
 });
@@ -339,8 +339,8 @@ test('a process suspended while connecting sends nothing after its timeout', asy
   const ending = call(t, `http://127.0.0.1:${port}`, { timeoutMs: 50 });
   const awakeAtMs = performance.now() + 100;
   while (performance.now() < awakeAtMs);
-  const end = await ending;
-  assert.deepEqual([end.end, requests], ['unsent', 0]);
+  const outcome = await ending;
+  assert.deepEqual([outcome.end, requests], ['unsent', 0]);
 });
 
 test('an answer in tiny chunks needs no more memory than its body', async (t) => {

@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { rowsOf } from '../postgres/rows-of.ts';
+import { unnestRows } from '../postgres/unnest-rows.ts';
 import { sql, type Sql } from '../postgres/sql.ts';
 import {
   claim,
@@ -54,7 +54,7 @@ function settleAs(
     WITH settled AS (
       UPDATE public.work t
       SET status = ${status}, lease_owner = NULL, lease_until = NULL, lease_lost = t.lease_lost AND ${status === 'due'}
-      FROM ${rowsOf(sql`attempt`, rows, [
+      FROM ${unnestRows(sql`attempt`, rows, [
         [sql`key`, sql`int[]`, ({ id }) => id],
         [sql`epoch`, sql`bigint[]`, () => lease.epoch],
       ])}

@@ -2,7 +2,7 @@ import { trace } from '@opentelemetry/api';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { rowsOf } from '../postgres/rows-of.ts';
+import { unnestRows } from '../postgres/unnest-rows.ts';
 import { prepared, sql, type Sql } from '../postgres/sql.ts';
 import { withSpan } from '../telemetry/tracing.ts';
 
@@ -138,7 +138,7 @@ function pickedRows(table: Sql, { fit, ...options }: ClaimOptions): Sql {
  *     WITH settled AS (
  *       UPDATE jobs.job_queue t
  *       SET status = …, lease_owner = NULL, lease_until = NULL, lease_lost = false
- *       FROM ${rowsOf(sql`attempt`, ends, columns)}
+ *       FROM ${unnestRows(sql`attempt`, ends, columns)}
  *       WHERE t.job_id = attempt.key AND t.lease_epoch = attempt.epoch AND (t.status = 'running') IS TRUE
  *       RETURNING …
  *     ), …
@@ -148,7 +148,7 @@ function pickedRows(table: Sql, { fit, ...options }: ClaimOptions): Sql {
  * earlier try may have been stored) and reports the others with `worker.onStale`. `lease_lost` stays set only when the
  * work is given back unstarted.
  *
- * Two details keep the planner on the key. `rowsOf` hides how many rows there are; otherwise it may read the whole
+ * Two details keep the planner on the key. `unnestRows` hides how many rows there are; otherwise it may read the whole
  * table. `IS TRUE` keeps an index on the status from being used, which is full of entries of earlier batches.
  */
 export async function settle<Row>(
@@ -190,7 +190,7 @@ export async function renew<Item extends Readonly<{ lease: Lease }>>(
   { keyOf, leaseMs }: Readonly<{ keyOf: (item: Item) => string | number | bigint; leaseMs: number }>,
 ): Promise<Renewed<Item>> {
   const askedAtMs = worker.clock.monotonicMs();
-  const asked = rowsOf(sql`asked`, items, [
+  const asked = unnestRows(sql`asked`, items, [
     [sql`key`, keyArray, keyOf],
     [sql`epoch`, sql`bigint[]`, ({ lease }) => lease.epoch],
   ]);

@@ -159,11 +159,11 @@ test('a cancel resets the failed rounds of a saga that needs attention, and of n
     const id = await newSaga();
     await at.db.query(sql`
       UPDATE saga.saga_states
-      SET status = 'RUNNING', setbacks = 4, runs_alone = true, needs_attention = ${needsAttention},
+      SET status = 'RUNNING', failed_rounds = 4, runs_alone = true, needs_attention = ${needsAttention},
           stuck_step = ${needsAttention ? 0 : null}, stuck_op = ${needsAttention ? 'EXECUTE' : null}
       WHERE id = ${id}`);
     assert.equal((await storeAbort(at.db, id, { kind: 'cancel', by })).outcome, 'stored');
-    const { setbacks, runs_alone } = await readRow(id);
-    assert.deepEqual([setbacks, runs_alone], needsAttention ? [0, false] : [4, true]);
+    const { failed_rounds, runs_alone } = await readRow(id);
+    assert.deepEqual([failed_rounds, runs_alone], needsAttention ? [0, false] : [4, true]);
   }
 });

@@ -6,7 +6,7 @@ import type { Workflow } from './workflow/workflow.ts';
 
 /**
  * A round fails if its process dies while it runs the saga, or cannot process it. Failed rounds in a row are counted
- * until a call is answered (column `setbacks`). The attempts in the log are no substitute: a saga may crash its process
+ * until a call is answered (column `failed_rounds`). The attempts in the log are no substitute: a saga may crash its process
  * before it has opened one.
  */
 

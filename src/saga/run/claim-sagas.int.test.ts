@@ -96,9 +96,9 @@ test('a saga that cannot be read keeps no other: it stays away, and all others a
     assert.equal(seen.size, 8);
   });
   assert.ok(!seen.has(bad));
-  const [row] = await at.db.query<{ setbacks: number; lease_owner: string | null }>(sql`
-    SELECT setbacks, lease_owner FROM saga.saga_states WHERE id = ${bad}`);
-  assert.ok(row !== undefined && row.setbacks > 0 && row.lease_owner === null);
+  const [row] = await at.db.query<{ failed_rounds: number; lease_owner: string | null }>(sql`
+    SELECT failed_rounds, lease_owner FROM saga.saga_states WHERE id = ${bad}`);
+  assert.ok(row !== undefined && row.failed_rounds > 0 && row.lease_owner === null);
 });
 
 test('a saga that becomes due before the place where the claims have come is found within a moment', async () => {
@@ -146,7 +146,7 @@ test('a saga with which the claim itself fails is found and blamed, and all othe
   assert.match(String(errors[0]), new RegExp(`saga ${bad} cannot be read: missing chunk`));
   assert.equal(errors.length, 1, 'one is to blame, and once');
   const rows = await at.db.query<{ id: string }>(
-    sql`SELECT id FROM saga.saga_states WHERE setbacks > 0 AND id = ANY(${ids}::uuid[])`,
+    sql`SELECT id FROM saga.saga_states WHERE failed_rounds > 0 AND id = ANY(${ids}::uuid[])`,
   );
   assert.deepEqual(rows, [{ id: bad }]);
 });
@@ -166,7 +166,7 @@ test('what was claimed beyond the room is due again even where it cannot be give
   t.after(() => at.db.query(sql`DROP FUNCTION saga.refuse_once() CASCADE`));
   await assert.rejects(claimFrom(at.engineSql(), 10, 1), /not this time/);
   const rows = await at.db.query<{ id: string }>(sql`
-    SELECT id FROM saga.saga_states WHERE wake_at <= now() AND lease_owner IS NULL AND setbacks = 0 ORDER BY wake_at, id`);
+    SELECT id FROM saga.saga_states WHERE wake_at <= now() AND lease_owner IS NULL AND failed_rounds = 0 ORDER BY wake_at, id`);
   assert.deepEqual(
     rows.map(({ id }) => id),
     ids,

@@ -157,7 +157,7 @@ function dueAfter(after: Date | null, alone: boolean): Pick<ClaimOptions, 'where
   };
 }
 
-type Unreadable = Pick<SagaRow, 'id' | 'setbacks'>;
+type Unreadable = Pick<SagaRow, 'id' | 'failed_rounds'>;
 
 /** Claims only the id of the first due saga, which could not be claimed with its values. */
 async function failFirst(claims: Claims, { leaseMs, alone }: SagaClaim, error: unknown): Promise<void> {
@@ -165,7 +165,7 @@ async function failFirst(claims: Claims, { leaseMs, alone }: SagaClaim, error: u
     ...dueAfter(null, alone),
     limit: 1,
     leaseMs,
-    returning: sql`t.id, t.setbacks`,
+    returning: sql`t.id, t.failed_rounds`,
   });
   const [first] = rows;
   if (first !== undefined) await failUnreadable(claims, lease, first, error);

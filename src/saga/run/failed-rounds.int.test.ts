@@ -32,11 +32,11 @@ async function loseWorker(id: string): Promise<void> {
   assert.equal(await reapSagas(at.db), 1);
 }
 
-type Marks = Readonly<{ setbacks: number; runs_alone: boolean }>;
+type Marks = Readonly<{ failed_rounds: number; runs_alone: boolean }>;
 
 async function marksOf(id: string): Promise<Marks | undefined> {
   const [row] = await at.db.query<Marks>(sql`
-    SELECT setbacks, runs_alone FROM saga.saga_states WHERE id = ${id}`);
+    SELECT failed_rounds, runs_alone FROM saga.saga_states WHERE id = ${id}`);
   return row;
 }
 
@@ -58,9 +58,9 @@ async function untilPersonIsAsked(id: string): Promise<string | null> {
 test('a saga that was lost with two workers in a row runs alone, and no longer than until it is answered', async (t) => {
   const killer = await at.start(workflowOf('killer'));
   await loseWorker(killer);
-  assert.deepEqual(await marksOf(killer), { setbacks: 1, runs_alone: false });
+  assert.deepEqual(await marksOf(killer), { failed_rounds: 1, runs_alone: false });
   await loseWorker(killer);
-  assert.deepEqual(await marksOf(killer), { setbacks: 2, runs_alone: true });
+  assert.deepEqual(await marksOf(killer), { failed_rounds: 2, runs_alone: true });
 
   await at.db.query(
     sql`UPDATE saga.saga_states SET wake_at = now() + interval '1 hour' WHERE id = ${killer}`,
@@ -88,7 +88,7 @@ test('a saga that was lost with two workers in a row runs alone, and no longer t
   await hurry(killer);
   for (const id of [killer, ...neighbours]) await at.ends(id, 'COMPLETED');
   assert.deepEqual(besideIt, []);
-  assert.deepEqual(await marksOf(killer), { setbacks: 0, runs_alone: false });
+  assert.deepEqual(await marksOf(killer), { failed_rounds: 0, runs_alone: false });
 });
 
 test('a saga with one attempt left after a lost worker runs alone', async (t) => {
@@ -107,7 +107,7 @@ test('a saga with one attempt left after a lost worker runs alone', async (t) =>
   await reapSagas(at.db);
   void paused.stop(AbortSignal.timeout(100));
   await startEngine(t);
-  await eventually(async () => assert.deepEqual(await marksOf(id), { setbacks: 1, runs_alone: true }));
+  await eventually(async () => assert.deepEqual(await marksOf(id), { failed_rounds: 1, runs_alone: true }));
   await hurry(id);
   await at.ends(id, 'COMPLETED');
 });
@@ -121,7 +121,7 @@ test('a saga that is lost with five workers in a row waits for a person, and not
   const told = await at.db.query<{ kind: string }>(sql`
     SELECT kind FROM platform.notify_events WHERE slice = 'saga' AND item_id = ${id}`);
   assert.deepEqual(told, [{ kind: 'stuck' }]);
-  assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
+  assert.deepEqual(await marksOf(id), { failed_rounds: 0, runs_alone: false });
 });
 
 for (const error of ['check_violation', 'internal_error'])
@@ -140,7 +140,7 @@ for (const error of ['check_violation', 'internal_error'])
     await at.ends(other, 'COMPLETED');
     await eventually(async () => {
       const [row] = await at.db.query<{ stays_away: boolean }>(sql`
-      SELECT setbacks > 0 AND wake_at > now() AS stays_away FROM saga.saga_states WHERE id = ${id}`);
+      SELECT failed_rounds > 0 AND wake_at > now() AS stays_away FROM saga.saga_states WHERE id = ${id}`);
       assert.equal(row?.stays_away, true);
     });
     assert.match((await untilPersonIsAsked(id)) ?? '', /cannot be stored: no room for this one/);
@@ -156,7 +156,7 @@ test('sagas that nobody can read, through no fault of theirs, are given back and
   try {
     await assert.rejects(engine.claim(claim), /saga_step_logs/);
     assert.equal((await at.find(id)).lease_owner, null);
-    assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
+    assert.deepEqual(await marksOf(id), { failed_rounds: 0, runs_alone: false });
   } finally {
     await at.db.query(sql`ALTER TABLE saga.hidden_logs RENAME TO saga_step_logs`);
   }
@@ -173,15 +173,15 @@ test('a saga that nobody can read comes back later and later, and then a person 
     VALUES (${id}, 0, 'reserve', 'EXECUTE', 1, 'infinity')`);
   const engine = at.engineSql();
   const pauses: number[] = [];
-  for (let setbacks = 1; setbacks < 5; setbacks += 1) {
+  for (let failed_rounds = 1; failed_rounds < 5; failed_rounds += 1) {
     await assert.rejects(
       engine.claim({ limit: 10, bytes: 1, leaseMs: 15_000, alone: false }),
       new RegExp(`saga ${id} cannot be read`),
     );
     const [row] = await at.db.query<{ pause_s: number }>(sql`
       SELECT date_part('epoch', wake_at - now()) AS pause_s FROM saga.saga_states
-      WHERE id = ${id} AND setbacks = ${setbacks} AND lease_owner IS NULL`);
-    pauses.push(row?.pause_s ?? assert.fail(`no pause after ${setbacks}`));
+      WHERE id = ${id} AND failed_rounds = ${failed_rounds} AND lease_owner IS NULL`);
+    pauses.push(row?.pause_s ?? assert.fail(`no pause after ${failed_rounds}`));
     await hurry(id);
   }
   assert.ok((pauses[3] ?? 0) > 4 * (pauses[0] ?? 0), `pauses of ${pauses.join(', ')} s`);
@@ -190,7 +190,7 @@ test('a saga that nobody can read comes back later and later, and then a person 
   const told = await at.db.query<{ kind: string; subject: string }>(sql`
     SELECT kind, subject FROM platform.notify_events WHERE slice = 'saga' AND item_id = ${id}`);
   assert.deepEqual(told, [{ kind: 'stuck', subject: 'unreadable' }]);
-  assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
+  assert.deepEqual(await marksOf(id), { failed_rounds: 0, runs_alone: false });
 });
 
 test('the last attempt that a saga has after a lost worker is opened in no company', async (t) => {
@@ -221,12 +221,12 @@ test('a saga that waits for a person after lost workers begins anew afterwards',
     }),
   );
   await at.db.query(sql`
-    UPDATE saga.saga_states SET status = 'RUNNING', setbacks = 3, runs_alone = true WHERE id = ${id}`);
+    UPDATE saga.saga_states SET status = 'RUNNING', failed_rounds = 3, runs_alone = true WHERE id = ${id}`);
   await at.db.query(sql`
     INSERT INTO saga.saga_step_logs (saga_id, step_index, step_name, action, attempt, started_at)
     VALUES (${id}, 0, 'reserve', 'EXECUTE', 1, now())`);
   await loseWorker(id);
   await startEngine(t);
   await untilPersonIsAsked(id);
-  assert.deepEqual(await marksOf(id), { setbacks: 0, runs_alone: false });
+  assert.deepEqual(await marksOf(id), { failed_rounds: 0, runs_alone: false });
 });

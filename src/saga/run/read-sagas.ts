@@ -1,7 +1,7 @@
 import type { Lease } from '../../kernel/lease.ts';
 import { instantMs } from '../../kernel/timestamp.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { MAX_FAILED_ROUNDS } from '../domain/failed-rounds.ts';
 import type { Workflow } from '../domain/workflow/workflow.ts';
@@ -10,7 +10,7 @@ import type { LeasedSaga } from './leased-sagas.ts';
 import { logHeads, logOrder, stateOf, type LogRow, type SagaRow } from '../saga-table.ts';
 
 /** Not read after too many failed rounds: nothing is called any more, and the payload may be what crashes the process. */
-export const payload: Sql = sql`CASE WHEN t.setbacks < ${MAX_FAILED_ROUNDS} THEN t.payload END`;
+export const payload: Sql = sql`CASE WHEN t.failed_rounds < ${MAX_FAILED_ROUNDS} THEN t.payload END`;
 
 export type ClaimedRow = SagaRow &
   Readonly<{ now_ms: number; bytes: number; is_inline: boolean; woken_at: Date }>;
@@ -28,7 +28,7 @@ export async function readBodies(
   if (large.length === 0) return new Map();
   const bodies = await db.query<Body & { id: string }>(sql`
     SELECT t.id, ${payload} AS payload, t.step_outputs
-    FROM ${rowsOf(sql`large`, large, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    FROM ${unnestRows(sql`large`, large, [[sql`id`, sql`uuid[]`, (id) => id]])}
     JOIN saga.saga_states t ON t.id = large.id AND t.lease_epoch = ${epoch}`);
   return new Map(bodies.map((body) => [body.id, body]));
 }
@@ -42,7 +42,7 @@ export async function readLogs(
   if (begun.length === 0) return new Map();
   const logs = await db.query<LogRow>(sql`
     SELECT ${logHeads}
-    FROM ${rowsOf(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    FROM ${unnestRows(sql`begun`, begun, [[sql`id`, sql`uuid[]`, (id) => id]])}
     JOIN saga.saga_step_logs l ON l.saga_id = begun.id
     ORDER BY ${logOrder}`);
   return Map.groupBy(logs, (row) => row.saga_id);
@@ -65,7 +65,7 @@ export function leasedSaga(
     trace: row.trace,
     state: stateOf(row, answered),
     wasLost: row.lease_lost,
-    failedRounds: row.setbacks,
+    failedRounds: row.failed_rounds,
     runsAlone: row.runs_alone,
     bytes: row.bytes + log.reduce((sum, { error_message }) => sum + (error_message?.length ?? 0), 0),
     lease,

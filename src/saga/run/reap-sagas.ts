@@ -13,7 +13,7 @@ export async function reapSagas(db: Queryable): Promise<number> {
     limit: batchSize,
     set: sql`
       wake_at = CASE WHEN ${isActive} AND NOT t.needs_attention THEN clock_timestamp() END,
-      setbacks = t.setbacks + 1, runs_alone = t.runs_alone OR t.setbacks + 1 >= ${RUNS_ALONE_FROM}`,
+      failed_rounds = t.failed_rounds + 1, runs_alone = t.runs_alone OR t.failed_rounds + 1 >= ${RUNS_ALONE_FROM}`,
     returning: sql`t.id`,
   });
   return rows.length;

@@ -2,7 +2,7 @@ import { backoffMs } from '../../kernel/backoff.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import { cleanText } from '../../kernel/text.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf, type Column } from '../../platform/postgres/rows-of.ts';
+import { unnestRows, type Column } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { MAX_FAILED_ROUNDS } from '../domain/failed-rounds.ts';
 import { isActive } from '../saga-table.ts';
@@ -15,7 +15,7 @@ const releaseColumns: readonly Column<Release>[] = [
   [sql`id`, sql`uuid[]`, ({ id }) => id],
   [sql`due_at`, sql`timestamptz[]`, ({ dueAt }) => dueAt ?? null],
   [sql`pause_ms`, sql`float8[]`, ({ pauseMs }) => pauseMs ?? 0],
-  [sql`setbacks`, sql`int[]`, ({ isFailedRound }) => (isFailedRound === true ? 1 : 0)],
+  [sql`failed_rounds`, sql`int[]`, ({ isFailedRound }) => (isFailedRound === true ? 1 : 0)],
 ];
 
 /** Releases claimed sagas that cannot be run here or now. `lease_lost` stays as it is. */
@@ -26,9 +26,9 @@ export async function releaseSagas(
 ): Promise<void> {
   await db.query(sql`
     UPDATE saga.saga_states t
-    SET lease_owner = NULL, lease_until = NULL, setbacks = t.setbacks + released.setbacks,
+    SET lease_owner = NULL, lease_until = NULL, failed_rounds = t.failed_rounds + released.failed_rounds,
         wake_at = COALESCE(released.due_at, clock_timestamp() + released.pause_ms * interval '1 millisecond')
-    FROM ${rowsOf(sql`released`, releases, releaseColumns)}
+    FROM ${unnestRows(sql`released`, releases, releaseColumns)}
     WHERE t.id = released.id AND t.lease_epoch = ${epoch} AND t.lease_owner IS NOT NULL AND ${isActive}
       AND NOT t.needs_attention`);
 }
@@ -49,7 +49,7 @@ export async function failRound(
 export async function releaseUnreadable(
   db: Queryable,
   lease: Pick<Lease, 'epoch'>,
-  { id, setbacks: failedRounds }: Readonly<{ id: string; setbacks: number }>,
+  { id, failed_rounds: failedRounds }: Readonly<{ id: string; failed_rounds: number }>,
   why: string,
 ): Promise<void> {
   if (failedRounds + 1 >= MAX_FAILED_ROUNDS) return markStuck(db, lease, id, `it cannot be read: ${why}`);
@@ -68,7 +68,7 @@ async function markStuck(
   await db.query(sql`
     WITH settled AS (
       UPDATE saga.saga_states t
-      SET lease_owner = NULL, lease_until = NULL, wake_at = NULL, setbacks = 0, runs_alone = false,
+      SET lease_owner = NULL, lease_until = NULL, wake_at = NULL, failed_rounds = 0, runs_alone = false,
           waiting_for = NULL, waiting_since = NULL,
           status = CASE t.status WHEN 'STARTED' THEN 'RUNNING' ELSE t.status END,
           compensation = CASE t.status WHEN 'COMPENSATING' THEN 'stuck' ELSE t.compensation END,

@@ -25,7 +25,7 @@ async function startAlone(): Promise<string> {
       sql`SELECT saga_id FROM saga.start_saga('alone', '{}'::jsonb)`,
     );
     const id = row?.saga_id ?? assert.fail('it was not started');
-    await tx.query(sql`UPDATE saga.saga_states SET setbacks = 2, runs_alone = true WHERE id = ${id}`);
+    await tx.query(sql`UPDATE saga.saga_states SET failed_rounds = 2, runs_alone = true WHERE id = ${id}`);
     return id;
   });
 }

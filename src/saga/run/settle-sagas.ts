@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { codeOf, messageOf } from '../../kernel/errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { createPlanGuard, type PlanGuard } from '../../platform/postgres/plan-guard.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createBatchWriter } from '../../platform/work/batch-writer.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
@@ -147,7 +147,7 @@ async function explain(
     SELECT t.id, t.lease_epoch = leased.epoch AND t.lease_owner IS NOT NULL AND ${isActive} AS is_ours,
            t.deadline_over OR (${isDeadlineNew}) IS TRUE AS is_over,
            t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at
-    FROM ${rowsOf(sql`leased`, settles, [
+    FROM ${unnestRows(sql`leased`, settles, [
       [sql`key`, sql`uuid[]`, ({ saga }) => saga.id],
       [sql`epoch`, sql`bigint[]`, ({ saga }) => saga.lease.epoch],
     ])}

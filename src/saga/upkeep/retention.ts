@@ -1,6 +1,6 @@
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
-import { rowsOf } from '../../platform/postgres/rows-of.ts';
+import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import {
   batchTask,
@@ -114,7 +114,7 @@ async function archive(
 ): Promise<number> {
   const locked = await tx.query<{ id: string }>(sql`
     SELECT s.id
-    FROM ${rowsOf(sql`expired`, expired, [[sql`id`, sql`uuid[]`, (id) => id]])}
+    FROM ${unnestRows(sql`expired`, expired, [[sql`id`, sql`uuid[]`, (id) => id]])}
     JOIN saga.saga_states s ON s.id = expired.id
     WHERE s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
     ORDER BY s.id
@@ -139,7 +139,7 @@ const stateColumns: Sql = sql`
   id, workflow_name, current_step, status, payload, correlation_id, initiated_by, error_message, created_at, updated_at,
   definition_hash, step_outputs, wake_at, deadline_at, deadline_over, polls, failed_polls, abort_requested, abort_actor,
   abort_reason, abort_at, pivot_opened, compensation, needs_attention, stuck_step, stuck_op, stuck_reason, trace,
-  lease_owner, lease_until, lease_epoch, lease_lost, setbacks, runs_alone, waiting_for, waiting_since`;
+  lease_owner, lease_until, lease_epoch, lease_lost, failed_rounds, runs_alone, waiting_for, waiting_since`;
 
 const logColumns: Sql = sql`
   id, saga_id, step_index, step_name, action, status, request_payload, response_payload, error_message, started_at,

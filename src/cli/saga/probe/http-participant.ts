@@ -29,15 +29,15 @@ export function openHttpParticipant(options: ParticipantOptions): ProbedParticip
       maxResponseBytes: MAX_ANSWER_BYTES,
       hasOwnConnection: false,
     });
-    const end = await ended;
-    switch (end.end) {
+    const outcome = await ended;
+    switch (outcome.end) {
       case 'answered':
-        return replyOf(end.answer);
+        return replyOf(outcome.answer);
       case 'unsent':
-        throw unreachable(url, messageOf(end.error));
+        throw unreachable(url, messageOf(outcome.error));
       case 'broken':
       case 'lost':
-        return noAnswer(messageOf(end.error));
+        return noAnswer(messageOf(outcome.error));
       case 'withdrawn':
         return noAnswer('cancelled');
     }

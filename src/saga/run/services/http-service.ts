@@ -55,15 +55,15 @@ function bodyOf({ request }: OutgoingCall): string {
   return JSON.stringify(request ?? null);
 }
 
-function judge(end: CallEnd): Answer {
-  switch (end.end) {
+function judge(outcome: CallEnd): Answer {
+  switch (outcome.end) {
     case 'answered':
-      return judgeHttpAnswer(end.answer, new Date());
+      return judgeHttpAnswer(outcome.answer, new Date());
     case 'broken':
     case 'lost':
-      return { ...judgeCallError(end.error), isUnsent: false };
+      return { ...judgeCallError(outcome.error), isUnsent: false };
     case 'unsent':
-      return { ...judgeCallError(end.error), isUnsent: true };
+      return { ...judgeCallError(outcome.error), isUnsent: true };
     case 'withdrawn':
       return unsent('the lease was lost before the request was sent');
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
-import { rowsOf } from './rows-of.ts';
+import { unnestRows } from './unnest-rows.ts';
 import { sql } from './sql.ts';
 
 let database: TestDatabase;
@@ -21,7 +21,7 @@ type Row = Readonly<{
 async function stored(rows: readonly Row[]): Promise<readonly Row[]> {
   return database.db.query<Row>(sql`
     SELECT given.n, given.big, given.is_so AS is, given.at, given.text, given.json::text AS json
-    FROM ${rowsOf<Row>(sql`given`, rows, [
+    FROM ${unnestRows<Row>(sql`given`, rows, [
       [sql`n`, sql`int[]`, ({ n }) => n],
       [sql`big`, sql`bigint[]`, ({ big }) => big],
       [sql`is_so`, sql`boolean[]`, ({ is }) => is],
@@ -74,14 +74,14 @@ test('rows of which nothing but the first column is known are there all the same
   const rows = [1, 2, 3].map((n) => ({ n, ...none }));
   assert.deepEqual(await stored(rows), rows);
   assert.deepEqual(await stored([]), []);
-  const nothing = rowsOf(sql`given`, [null, null], [[sql`text`, sql`text[]`, (value) => value]]);
+  const nothing = unnestRows(sql`given`, [null, null], [[sql`text`, sql`text[]`, (value) => value]]);
   assert.equal((await database.db.query(sql`SELECT given.text FROM ${nothing}`)).length, 2);
 });
 
 test('a value that has no place in a column is an error, and is not stored as something else', () => {
   const columns = [[sql`n`, sql`jsonb[]`, (value: unknown) => value]] as const;
   for (const value of [{}, [1], Symbol('no')])
-    assert.throws(() => rowsOf(sql`given`, [value], columns), TypeError);
+    assert.throws(() => unnestRows(sql`given`, [value], columns), TypeError);
 });
 
 test('the planner does not see how many there are, and goes by the key', async () => {
@@ -92,7 +92,7 @@ test('the planner does not see how many there are, and goes by the key', async (
   await database.db.query(sql`ANALYZE public.items`);
   const keys = Array.from({ length: 2000 }, (_, i) => i);
   const plan = await database.db.query<{ 'QUERY PLAN': string }>(sql`
-    EXPLAIN SELECT * FROM ${rowsOf(sql`wanted`, keys, [[sql`key`, sql`int[]`, (key) => key]])}
+    EXPLAIN SELECT * FROM ${unnestRows(sql`wanted`, keys, [[sql`key`, sql`int[]`, (key) => key]])}
     JOIN public.items i ON i.id = wanted.key`);
   assert.match(plan.map((line) => line['QUERY PLAN']).join('\n'), /Index Scan using items_pkey/);
 });

@@ -9,7 +9,7 @@ export type Column<Row> = readonly [name: Sql, arrayType: Sql, value: (row: Row)
  * longer to plan than the rest of the statement. Do not use it for a sorted `FOR UPDATE` of many rows, which copies all
  * arrays with each row.
  */
-export function rowsOf<Row>(alias: Sql, rows: readonly Row[], columns: readonly Column<Row>[]): Sql {
+export function unnestRows<Row>(alias: Sql, rows: readonly Row[], columns: readonly Column<Row>[]): Sql {
   const comma = sql`, `;
   const names = columns.map(([name]) => name);
   const arrays = columns.map(([name, type, value], i) => {
