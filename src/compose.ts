@@ -20,7 +20,7 @@ import {
 } from './outbox/index.ts';
 import type { Broker } from './platform/broker/port.ts';
 import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
-import { databaseCheck } from './platform/postgres/database-check.ts';
+import { databaseCheck, loginCheck } from './platform/postgres/database-check.ts';
 import { rightsCheck } from './platform/postgres/rights-check.ts';
 import type { Database } from './platform/postgres/database.ts';
 import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
@@ -159,7 +159,7 @@ async function openParts(
     onError: (error) => logger.warn({ err: error }, 'failed to write the heartbeat'),
   });
   const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
-  return { db, broker, worker, wake, replica, clock: systemClock, logger, metrics };
+  return { db, pool, broker, worker, wake, replica, clock: systemClock, logger, metrics };
 }
 
 async function openBroker(
@@ -228,7 +228,7 @@ function createSlices(config: Config, parts: Parts) {
 function createServer(
   { app, roles, server }: Config,
   onPortTaken: SystemOptions['onPortTaken'],
-  { db, logger, metrics }: Parts,
+  { db, pool, logger, metrics }: Parts,
   { dlq, outbox, jobs, saga, notify }: Slices,
 ): HttpServer {
   const http = createHttpServer({
@@ -244,6 +244,7 @@ function createServer(
     acceptsHost: acceptsHost(server),
     checks: [
       databaseCheck(db),
+      loginCheck(pool),
       rightsCheck(db, systemClock, schemas),
       ...dlq.checks,
       ...outbox.checks,

@@ -1,11 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import type { DatabaseTarget as ConfiguredTarget } from '../config/resolve/resolve-database.ts';
-import { readSecret } from '../config/layers/secret.ts';
+import { readLogin, readSecret } from '../config/layers/secret.ts';
 import { codeOf } from '../kernel/errors.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../platform/embedded/embedded-postgres.ts';
 import { findRunningPostgres } from '../platform/embedded/running-postgres.ts';
-import { createDatabase, type DatabaseTarget, type ServerDatabase } from '../platform/postgres/database.ts';
+import {
+  createDatabase,
+  type DatabaseOptions,
+  type DatabaseTarget,
+  type ServerDatabase,
+} from '../platform/postgres/database.ts';
+import { fixedLogin, type LoginSource } from '../platform/postgres/login.ts';
+import { reloadOutcomes } from '../platform/postgres/login-rotation.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 
@@ -31,10 +38,8 @@ export async function openDatabase(
   const embedded =
     settings.mode === 'embedded' ? await openEmbedded(settings.dataDir, logger, joinsRunning) : null;
   const database = embedded?.database ?? null;
-  const target = settings.mode === 'server' ? targetOf(settings) : embeddedTarget(embedded?.url ?? '');
   const db = createDatabase({
-    target,
-    direct: settings.mode === 'server' && settings.direct ? targetOf(settings.direct) : undefined,
+    ...(settings.mode === 'server' ? targetsOf(settings) : { target: embeddedTarget(embedded?.url ?? '') }),
     maxConnections: settings.maxOpenConns,
     keptIdleConnections: settings.maxIdleConns,
     maxLifetimeMs: settings.connMaxLifetimeMs,
@@ -42,8 +47,38 @@ export async function openDatabase(
     applicationName: config.app.name,
     onQuery: (seconds) => metrics?.dbQueryDuration.observe(seconds),
     onIdleError: (error) => logger.warn({ err: error }, 'lost a database connection'),
+    onReload: countReloads(logger, metrics),
   });
   return { database, db };
+}
+
+/** Logs a trouble once, however often it is met. */
+function countReloads(
+  logger: Logger,
+  metrics: Metrics | undefined,
+): NonNullable<DatabaseOptions['onReload']> {
+  const reloads = metrics?.counter({
+    name: 'secrets_reload_total',
+    help: 'Attempts to use what a changed secret file holds.',
+    labelNames: ['secret', 'outcome'],
+  });
+  for (const outcome of reloadOutcomes) reloads?.inc({ secret: 'database', outcome }, 0);
+  let logged: string | null = null;
+  return (outcome, trouble) => {
+    reloads?.inc({ secret: 'database', outcome });
+    if (outcome === 'reloaded') logger.info('reloaded the database login');
+    else if (trouble !== logged) logger.warn({ outcome }, `keeping the database login: ${trouble}`);
+    logged = trouble;
+  };
+}
+
+function targetsOf(settings: Extract<Config['database'], { mode: 'server' }>) {
+  const { direct } = settings;
+  const login = loginOf(settings);
+  return {
+    target: targetOf(settings, login),
+    direct: direct && targetOf(direct, directLoginOf(direct, settings, login)),
+  };
 }
 
 type OpenEmbedded = Readonly<{ url: string; database: EmbeddedPostgres | null }>;
@@ -60,16 +95,34 @@ async function openEmbedded(dataDir: string, logger: Logger, joinsRunning: boole
   }
 }
 
-function targetOf(target: ConfiguredTarget): DatabaseTarget {
-  const { userFile, passwordFile } = target;
+function targetOf(target: ConfiguredTarget, login: LoginSource): DatabaseTarget {
+  const { host, port, name: database } = target;
+  return { host, port, database, login, ssl: sslOf(target) };
+}
+
+/** Of the configuration, and of the files that some of it came from. */
+function loginOf({ user, userFile, password, passwordFile }: ConfiguredTarget): LoginSource {
   return {
-    host: target.host,
-    port: target.port,
-    database: target.name,
-    user: () => (userFile === undefined ? target.user : readFileSync(userFile, 'utf8').trim()),
-    password: () => (passwordFile === undefined ? target.password.reveal() : readSecret(passwordFile)),
-    ssl: sslOf(target),
+    initial: { user, password: password.reveal() },
+    files: [...new Set([userFile, passwordFile])].filter((file) => file !== undefined),
+    async read() {
+      if (passwordFile !== undefined && userFile === passwordFile) return readLogin(passwordFile);
+      return {
+        user: userFile === undefined ? user : await readSecret(userFile),
+        password: passwordFile === undefined ? password.reveal() : await readSecret(passwordFile),
+      };
+    },
   };
+}
+
+/** One that the direct target shares with the other connections changes for both at once. */
+function directLoginOf(direct: ConfiguredTarget, target: ConfiguredTarget, login: LoginSource): LoginSource {
+  const isShared =
+    direct.user === target.user &&
+    direct.userFile === target.userFile &&
+    direct.passwordFile === target.passwordFile &&
+    direct.password === target.password;
+  return isShared ? login : loginOf(direct);
 }
 
 function sslOf({ sslMode, sslCa }: ConfiguredTarget): DatabaseTarget['ssl'] {
@@ -92,8 +145,7 @@ function embeddedTarget(url: string): DatabaseTarget {
     host,
     port: Number(port),
     database: pathname.slice(1),
-    user: () => decodeURIComponent(username),
-    password: () => decodeURIComponent(password),
+    login: fixedLogin(decodeURIComponent(username), decodeURIComponent(password)),
     ssl: false,
   };
 }

@@ -21,7 +21,7 @@ import { resolveNotify, type NotifierConfig } from './resolve/resolve-notify.ts'
 import { resolveOutbox, type OutboxConfig } from './resolve/resolve-outbox.ts';
 import { resolveServices, type ServiceConfig } from './resolve/resolve-services.ts';
 import { schema, type Settings } from './schema.ts';
-import { secretLayer } from './layers/secret-layer.ts';
+import { overrideWarnings, secretLayer } from './layers/secret-layer.ts';
 import { readValues, settingsOf } from './setting.ts';
 import { readYamlLayer } from './layers/yaml-layer.ts';
 
@@ -59,12 +59,14 @@ export type ConfigOptions = Readonly<{
 export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: ConfigOptions): Config {
   const settings = settingsOf(schema);
   const environment = environmentLayer(env, settings);
-  const files = [...readFiles(argv.configPath ?? env['CONFIG_PATH'], environment), secretLayer(secretsDir)];
+  const written = readFiles(argv.configPath ?? env['CONFIG_PATH'], environment);
+  const secrets = secretLayer(secretsDir);
+  const files = [...written, secrets];
   const chosen = mergeLayers([...files, environment]);
   const layers = [...files, environmentLayer(env, settings, chosen), optionsLayer(argv)];
   const given = mergeLayers(layers);
   const problems = layers.flatMap((layer) => layer.problems);
-  const warnings = layers.flatMap((layer) => layer.warnings);
+  const warnings = [...layers.flatMap((layer) => layer.warnings), ...overrideWarnings(written, secrets)];
 
   const values = readValues(schema, given, problems);
   const check = startCheck(given, problems, warnings);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { migrationSources } from '../../src/compose.ts';
 import { createDatabase, type Database, type DatabaseTarget } from '../../src/platform/postgres/database.ts';
+import { fixedLogin } from '../../src/platform/postgres/login.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
 import { createUserDatabase } from '../../src/sdk/user-database.ts';
 
@@ -90,8 +91,7 @@ function targetOf(url: string): DatabaseTarget {
     host: hostname,
     port: Number(port),
     database: pathname.slice(1),
-    user: () => decodeURIComponent(username),
-    password: () => decodeURIComponent(password),
+    login: fixedLogin(decodeURIComponent(username), decodeURIComponent(password)),
     ssl: false,
   };
 }

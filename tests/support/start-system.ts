@@ -22,6 +22,8 @@ export type TestSystemOptions = Readonly<{
   /** The broker: none, the local one of this process, or the real Kafka of the test run. */
   kafka?: 'off' | 'local' | 'real';
   env?: Readonly<Record<string, string>>;
+  /** The folder that an agent mounts. */
+  secretsDir?: string;
   /** Starts on a database that is there already, as a restart or a second replica does. */
   database?: TestDatabase;
   wrap?: SystemOptions['wrap'];
@@ -46,7 +48,7 @@ export async function startTestSystem(options: TestSystemOptions = {}): Promise<
       ...kafkaEnv[options.kafka ?? 'off'](),
       ...options.env,
     },
-    secretsDir: '/nonexistent',
+    secretsDir: options.secretsDir ?? '/nonexistent',
   });
   const system = await startSystem(config, {
     onPortTaken: 'fail',

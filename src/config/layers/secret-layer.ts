@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { codeOf } from '../../kernel/errors.ts';
 import type { Problem } from '../config-error.ts';
-import type { Entry, Layer } from './layer.ts';
-import { trimSecret } from './secret.ts';
+import { mergeLayers, type Entry, type Layer } from './layer.ts';
+import { loginReason, parseLogin, trimSecret } from './secret.ts';
 
 /** The files that an agent such as Vault's mounts, and the keys that they hold. */
 const FILES = {
@@ -14,19 +14,46 @@ const FILES = {
   'kafka-sasl-password': 'kafka.sasl.password',
 } as const;
 
+/** These hold user and password together, so that both always change at once; the last one counts. */
+const LOGIN_FILES = ['db-creds', 'database.json'];
+
 /** A file that is not there says nothing; one that is there and cannot be read is a problem. */
 export function secretLayer(folder: string): Layer {
   const entries: Entry[] = [];
   const problems: Problem[] = [];
-  for (const [name, path] of Object.entries(FILES)) {
+  const read = (name: string, path: string): Readonly<{ file: string; text: string | undefined }> => {
     const file = join(folder, name);
     try {
-      entries.push({ path, value: trimSecret(readFileSync(file, 'utf8')), source: file, file });
+      return { file, text: readFileSync(file, 'utf8') };
     } catch (error) {
       const code = codeOf(error) ?? 'unknown error';
       if (code !== 'ENOENT' && code !== 'ENOTDIR')
         problems.push({ path, reason: `the secret file cannot be read: ${code}`, source: file });
+      return { file, text: undefined };
     }
+  };
+  for (const [name, path] of Object.entries(FILES)) {
+    const { file, text } = read(name, path);
+    if (text !== undefined) entries.push({ path, value: trimSecret(text), source: file, file });
+  }
+  for (const name of LOGIN_FILES) {
+    const { file, text } = read(name, 'database.user');
+    if (text === undefined) continue;
+    const login = parseLogin(text);
+    if (login === undefined) problems.push({ path: 'database.user', reason: loginReason, source: file });
+    else
+      for (const key of ['user', 'password'] as const)
+        entries.push({ path: `database.${key}`, value: login[key], source: file, file });
   }
   return { entries, problems, warnings: [] };
+}
+
+/** A secret file overrides what the configuration files say: whoever wrote a password there should know. */
+export function overrideWarnings(files: readonly Layer[], secrets: Layer): readonly string[] {
+  const written = mergeLayers(files);
+  return secrets.entries.flatMap(({ path, source }) => {
+    const given = written.get(path);
+    if (given === undefined || given.value === '') return [];
+    return [`${path} is in ${given.source} and in ${source}: the secret file is used`];
+  });
 }

@@ -1,6 +1,9 @@
-import { escapeIdentifier, type ConnectionConfig, type QueryConfig } from 'pg';
+import type { ConnectionConfig, QueryConfig } from 'pg';
 import { createConnections, type Connections } from './connections.ts';
 import { createPreparer } from './prepared-statements.ts';
+import { openListener } from './listener.ts';
+import type { LoginSource } from './login.ts';
+import type { ReloadOutcome } from './login-rotation.ts';
 import type { Sql } from './sql.ts';
 import { isLostConnection } from './sqlstate.ts';
 
@@ -35,15 +38,16 @@ export type ServerDatabase = Database &
   Readonly<{
     /** False behind a pooler in transaction mode without a direct target; known after the first statement. */
     canListen(): boolean;
+    /** Why the login that the secret files hold is not in use; null if it is. */
+    loginTrouble(): string | null;
   }>;
 
 export type DatabaseTarget = Readonly<{
   host: string;
   port: number;
   database: string;
-  /** Both are called for each new connection, so that credentials can change while the process runs. */
-  user: () => string;
-  password: () => string | Promise<string>;
+  /** May change while the process runs: see `login-rotation.ts`. */
+  login: LoginSource;
   ssl: ConnectionConfig['ssl'];
 }>;
 
@@ -60,6 +64,8 @@ export type DatabaseOptions = Readonly<{
   applicationName: string;
   onQuery?: (seconds: number) => void;
   onIdleError?: (error: Error) => void;
+  /** After every attempt to use a changed login, with what stands against it. */
+  onReload?: (outcome: ReloadOutcome, trouble: string | null) => void;
 }>;
 
 export function createDatabase(options: DatabaseOptions): ServerDatabase {
@@ -89,6 +95,7 @@ export function createDatabase(options: DatabaseOptions): ServerDatabase {
     call: (statement) => callProcedure(connections, statement),
     connect: (onEnd) => openListener(connections, onEnd),
     canListen: connections.hasSessions,
+    loginTrouble: connections.loginTrouble,
     end: connections.end,
   };
 }
@@ -149,29 +156,6 @@ async function callProcedure(connections: Connections, statement: Sql): Promise<
     // The session was changed, so the connection does not go back to the pool.
     client.release(true);
   }
-}
-
-async function openListener(
-  connections: Connections,
-  onEnd: (error: Error | undefined) => void,
-): Promise<DedicatedConnection> {
-  let last: Error | undefined;
-  const client = await connections.withFallback(async ({ newDirectClient }) => {
-    const fresh = newDirectClient();
-    fresh.on('error', (error) => void (last = error));
-    await fresh.connect();
-    return fresh;
-  });
-  client.on('end', () => onEnd(last));
-  return {
-    async listen(channel, onPayload) {
-      client.on('notification', (message) => {
-        if (message.channel === channel) onPayload(message.payload ?? '');
-      });
-      await client.query(`LISTEN ${escapeIdentifier(channel)}`);
-    },
-    close: () => client.end(),
-  };
 }
 
 /** No timeout of the driver; zero would mean its default. */
