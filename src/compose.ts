@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { apiTags } from './compose/api-tags.ts';
 import { createBroker } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
 import type { Config } from './config/config.ts';
@@ -236,6 +237,7 @@ function createServer(
     port: server.port,
     onPortTaken,
     version: app.version,
+    tags: apiTags,
     logger,
     metrics,
     limits: { bodyBytes: server.bodyLimitBytes },

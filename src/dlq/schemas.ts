@@ -1,6 +1,14 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../platform/http/page-schema.ts';
-import { closed, nullable, Reason, Timestamp } from '../platform/http/schema-parts.ts';
+import {
+  checkedAs,
+  closed,
+  Instant,
+  nullable,
+  Reason,
+  Timestamp,
+  Uuid,
+} from '../platform/http/schema-parts.ts';
 import { statuses } from './domain/message.ts';
 
 /** The requests and responses of the routes; the OpenAPI document is generated from these. */
@@ -9,10 +17,10 @@ const Offset = Type.Integer({ minimum: 0 });
 const StatusSchema = Type.Enum([...statuses]);
 
 /** Kafka's limit for topic names. */
-const TopicParameter = Type.String({ minLength: 1, maxLength: 249 });
+const TopicParameter = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });
 
 /** Checked by `parseMessageId`: clients rely on the wording of its error. */
-export const IdParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });
+export const IdParams = Type.Object({ id: Uuid });
 export const TopicParams = Type.Object({ topic: TopicParameter });
 export const TopicListQuery = Type.Object({ ...pageParameters }, closed);
 export const MessageListQuery = Type.Object(
@@ -40,45 +48,54 @@ export const SeekParams = Type.Object({
 export const SeekBody = Type.Object(
   {
     offset: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    timestamp: Type.Optional(
-      Type.String({
-        maxLength: 64,
-        description: 'ISO 8601 with its zone; seeks to the first record at or after it.',
-      }),
-    ),
-    earliest: Type.Optional(Type.Literal(true)),
+    timestamp: Type.Optional({
+      ...Instant,
+      description: 'ISO 8601 with its zone; seeks to the first record at or after it.',
+    }),
+    earliest: Type.Optional(Type.Literal(true, { examples: [true] })),
     reason: Reason,
   },
-  closed,
+  {
+    ...closed,
+    ...checkedAs({ oneOf: ['offset', 'timestamp', 'earliest'].map((name) => ({ required: [name] })) }),
+  },
 );
 
 /** The present functions make the responses; their schemas only describe them. */
 export const MessageSchema: TSchema = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
-    original_topic: Type.String(),
-    error_message: Type.String(),
+    original_topic: Type.String({ examples: ['orders.v1'] }),
+    error_message: Type.String({ examples: ['timed out after 3000 ms'] }),
     retry_count: Type.Integer(),
-    max_retries: Type.Integer(),
+    max_retries: Type.Integer({ examples: [3] }),
     payload: Type.Unknown({
+      examples: [{ order_id: 7 }],
       description: 'The value as JSON; null if it is not JSON. `…/raw` has the bytes.',
     }),
     status: StatusSchema,
     created_at: Timestamp,
     updated_at: Timestamp,
     last_retry_at: nullable(Timestamp),
-    source_topic: nullable(Type.String({ description: 'The dead-letter topic it was read from.' })),
-    source_partition: nullable(Type.Integer()),
+    source_topic: nullable(
+      Type.String({ examples: ['orders.dlq.v1'], description: 'The dead-letter topic it was read from.' }),
+    ),
+    source_partition: nullable(Type.Integer({ examples: [0] })),
     source_offset: nullable(Offset),
-    key: nullable(Type.String()),
-    key_base64: Type.Optional(Type.String({ description: 'Only if the key is not text.' })),
-    error_class: nullable(Type.String()),
-    consumer_group: nullable(Type.String()),
+    key: nullable(Type.String({ examples: ['order-7'] })),
+    key_base64: Type.Optional(
+      Type.String({ examples: ['b3JkZXItNw=='], description: 'Only if the key is not text.' }),
+    ),
+    error_class: nullable(Type.String({ examples: ['java.net.SocketTimeoutException'] })),
+    consumer_group: nullable(Type.String({ examples: ['billing'] })),
     original_partition: nullable(Type.Integer()),
     original_offset: nullable(Offset),
     original_timestamp: nullable(Timestamp),
     dialect: nullable(
-      Type.String({ description: 'The producer framework whose headers describe the failure.' }),
+      Type.String({
+        examples: ['spring-kafka'],
+        description: 'The producer framework whose headers describe the failure.',
+      }),
     ),
     fingerprint: nullable(Type.String()),
     unroutable: Type.Boolean({ description: 'Its original topic is unknown.' }),
@@ -108,13 +125,13 @@ export const MessageListSchema: TSchema = Type.Object({
 export const RetrySchema: TSchema = Type.Object({
   id: Type.String({ format: 'uuid' }),
   status: StatusSchema,
-  message: Type.String(),
+  message: Type.String({ examples: ['message retry initiated'] }),
   published: Type.Boolean({ description: 'False if no broker is configured: nothing was sent.' }),
 });
 
 export const RetryAllSchema: TSchema = Type.Object({
   retried: Type.Integer(),
-  message: Type.String(),
+  message: Type.String({ examples: ['message retry initiated'] }),
   failed: Type.Integer({ description: 'Refused by the broker, or in doubt; each used an attempt.' }),
   skipped: Type.Integer({
     description: 'Not retried: locked, or behind a refused message with the same key.',
@@ -130,25 +147,28 @@ export const RetryAllSchema: TSchema = Type.Object({
         'target_not_writable',
         'target_not_allowed',
       ]),
-      topic: Type.String(),
+      topic: Type.String({ examples: ['orders.dlq.v1'] }),
       count: Type.Integer(),
     }),
   ),
 });
 
-export const DeleteSchema: TSchema = Type.Object({ success: Type.Literal(true), message: Type.String() });
+export const DeleteSchema: TSchema = Type.Object({
+  success: Type.Literal(true),
+  message: Type.String({ examples: ['message retry initiated'] }),
+});
 
 const HeaderSchema = Type.Object({
-  key: nullable(Type.String()),
-  key_base64: Type.Optional(Type.String()),
-  value: nullable(Type.String()),
-  value_base64: Type.Optional(Type.String()),
+  key: nullable(Type.String({ examples: ['order-7'] })),
+  key_base64: Type.Optional(Type.String({ examples: ['b3JkZXItNw=='] })),
+  value: nullable(Type.String({ examples: ['{"order_id":7}'] })),
+  value_base64: Type.Optional(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
 });
 
 export const RawSchema: TSchema = Type.Object({
   id: Type.String({ format: 'uuid' }),
-  key_base64: nullable(Type.String()),
-  value_base64: nullable(Type.String()),
+  key_base64: nullable(Type.String({ examples: ['b3JkZXItNw=='] })),
+  value_base64: nullable(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
   key_text: Type.Optional(Type.String()),
   value_text: Type.Optional(Type.String()),
   headers: Type.Array(HeaderSchema),
@@ -158,14 +178,14 @@ export const HistorySchema: TSchema = Type.Object({
   history: Type.Array(
     Type.Object({
       at: Timestamp,
-      event: Type.String(),
-      actor: Type.String(),
+      event: Type.String({ examples: ['retried'] }),
+      actor: Type.String({ examples: ['alice@example.com'] }),
       reason: nullable(Type.String()),
       status_from: nullable(StatusSchema),
       status_to: nullable(StatusSchema),
       retry_count: Type.Integer(),
       attempt_no: Type.Integer(),
-      topic: nullable(Type.String()),
+      topic: nullable(Type.String({ examples: ['orders.dlq.v1'] })),
       partition: nullable(Type.Integer()),
       offset: nullable(Offset),
       detail: nullable(Type.String()),
@@ -179,8 +199,8 @@ export const HistorySchema: TSchema = Type.Object({
 export const TopicsSchema: TSchema = Type.Object({
   topics: Type.Array(
     Type.Object({
-      topic: Type.String(),
-      total: Type.Integer(),
+      topic: Type.String({ examples: ['orders.dlq.v1'] }),
+      total: Type.Integer({ examples: [1] }),
       counts: Type.Object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()]))),
       oldest_pending_at: nullable(Timestamp),
       arrived_per_minute: Type.Number(),
@@ -194,10 +214,10 @@ export const TopicsSchema: TSchema = Type.Object({
 export const SourcesSchema: TSchema = Type.Object({
   sources: Type.Array(
     Type.Object({
-      topic: Type.String(),
+      topic: Type.String({ examples: ['orders.dlq.v1'] }),
       partition: Type.Integer(),
-      topic_id: Type.String(),
-      cluster_id: Type.String(),
+      topic_id: Type.String({ examples: ['b8tRS7h4TJ2Vt43Dp85v2A'] }),
+      cluster_id: Type.String({ examples: ['4L6g3nShT-eMCtK--X86sw'] }),
       position: Offset,
       end: nullable(Type.Integer({ minimum: 0, description: 'The high watermark.' })),
       lag: nullable(Type.Integer({ description: 'Offsets up to the end that are not read yet.' })),
@@ -233,9 +253,9 @@ export const AccountingSchema: TSchema = Type.Object({
   balanced: Type.Boolean({ description: 'Every offset that was read is accounted for.' }),
   partitions: Type.Array(
     Type.Object({
-      topic: Type.String(),
+      topic: Type.String({ examples: ['orders.dlq.v1'] }),
       partition: Type.Integer(),
-      topic_id: Type.String(),
+      topic_id: Type.String({ examples: ['b8tRS7h4TJ2Vt43Dp85v2A'] }),
       first_offset: Offset,
       high_offset: Offset,
       passed: Type.Integer(),
@@ -271,9 +291,9 @@ const OffendersSchema = (description: string): TSchema =>
   );
 
 export const VerificationSchema: TSchema = Type.Object({
-  topic: Type.String(),
+  topic: Type.String({ examples: ['orders.dlq.v1'] }),
   partition: Type.Integer(),
-  topic_id: Type.String(),
+  topic_id: Type.String({ examples: ['b8tRS7h4TJ2Vt43Dp85v2A'] }),
   ok: Type.Boolean({ description: 'Nothing is missing, different or unexpected.' }),
   from: Offset,
   to: Offset,
@@ -298,9 +318,9 @@ export const VerificationSchema: TSchema = Type.Object({
 });
 
 export const SeekSchema: TSchema = Type.Object({
-  topic: Type.String(),
+  topic: Type.String({ examples: ['orders.dlq.v1'] }),
   partition: Type.Integer(),
   from: Offset,
   to: Offset,
-  message: Type.String(),
+  message: Type.String({ examples: ['message retry initiated'] }),
 });

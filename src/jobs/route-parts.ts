@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { AppError } from '../kernel/errors.ts';
 import { formatInstant } from '../kernel/timestamp.ts';
-import { nullable, Timestamp } from '../platform/http/schema-parts.ts';
+import { checkedAs, nullable, Timestamp, Uuid } from '../platform/http/schema-parts.ts';
 import { apiRoot, invalidField, readInstantField, readUuidField } from '../platform/http/slice-input.ts';
-import { isQueueName } from './domain/queue-settings.ts';
+import { isQueueName, QUEUE_NAME_PATTERN } from './domain/queue-settings.ts';
 import type { Pause } from './queue-pause.ts';
 
 /** What the routes of several flows share. */
@@ -11,8 +11,12 @@ import type { Pause } from './queue-pause.ts';
 export const root = apiRoot('jobs');
 
 /** Handlers check both with the functions below, before the database is asked. */
-export const JobParams = Type.Object({ id: Type.String({ maxLength: 1000, description: 'A UUID.' }) });
-export const QueueParams = Type.Object({ queue: Type.String({ maxLength: 1000 }) });
+export const JobParams = Type.Object({ id: Uuid });
+/** `readQueueName` checks it. */
+export const queueNameChecks = checkedAs({ minLength: 1, maxLength: 100, pattern: QUEUE_NAME_PATTERN });
+export const QueueParams = Type.Object({
+  queue: Type.String({ examples: ['mail'], maxLength: 1000, ...queueNameChecks }),
+});
 
 export function readJobId(text: string): string {
   return readUuidField('jobs', 'id', text);
@@ -35,7 +39,7 @@ export function jobNotFound(jobId: string): AppError {
 }
 
 export const pauseProperties = {
-  queue: Type.String(),
+  queue: Type.String({ examples: ['mail'] }),
   paused: Type.Boolean(),
   paused_at: nullable(Timestamp),
   paused_by: nullable(Type.String()),

@@ -1,6 +1,8 @@
 /** With its zone. Between time and zone a blank is a plus sign that was put into a URL as it is. */
 const form = /^((\d{4})-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[ +-]\d\d:\d\d)$/;
 
+export const INSTANT_PATTERN = form.source;
+
 /** An ISO 8601 timestamp that PostgreSQL can hold; null for any other text. */
 export function readInstant(text: string): Date | null {
   const [, day] = form.exec(text) ?? [];

@@ -1,7 +1,10 @@
 import { randomFillSync } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-const canonical = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** As JSON Schema writes it, without flags. */
+export const UUID_PATTERN = `^${[8, 4, 4, 4, 12].map((length) => `[0-9a-fA-F]{${length}}`).join('-')}$`;
+
+const canonical = new RegExp(UUID_PATTERN);
 
 /** The one form in which we take a UUID from outside; other spellings that PostgreSQL accepts are refused. */
 export function isUuid(text: string): boolean {

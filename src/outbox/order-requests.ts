@@ -1,14 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '../kernel/errors.ts';
+import { ID_PATTERN } from './schemas.ts';
 import { apiRoot, invalidField } from '../platform/http/slice-input.ts';
 
 export const root = apiRoot('outbox');
 
+const idForm = new RegExp(ID_PATTERN);
 const maxId = 9_223_372_036_854_775_807n;
 
 /** Refuses ids that do not fit a PostgreSQL bigint before they reach the database. */
 export function parseOrderId(text: string): bigint {
-  const id = /^[1-9]\d{0,18}$/.test(text) ? BigInt(text) : null;
+  const id = idForm.test(text) ? BigInt(text) : null;
   if (id !== null && id <= maxId) return id;
   const message = `invalid order id: ${text.slice(0, 100).toWellFormed()}`;
   throw new AppError('SYS_OUTBOX_VALIDATION_ERROR', 'validation', message, {

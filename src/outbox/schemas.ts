@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { nullable, Timestamp } from '../platform/http/schema-parts.ts';
+import { checkedAs, nullable, Timestamp } from '../platform/http/schema-parts.ts';
 import type { AttemptOutcome } from './domain/attempts.ts';
 import { KEY_PATTERN, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from './domain/idempotency-key.ts';
 import { resolutions, statuses } from './domain/order.ts';
@@ -17,27 +17,45 @@ export const Key = Type.String({
   maxLength: MAX_KEY_LENGTH,
   pattern: KEY_PATTERN,
   description: 'Identifies one effect. Visible ASCII.',
+  examples: ['order-2026-000118'],
 });
-export const RequestSchema = Type.Object({}, { description: 'Sent to the destination; any JSON object.' });
+export const RequestSchema = Type.Object(
+  {},
+  {
+    description: 'Sent to the destination; any JSON object.',
+    examples: [{ symbol: 'USDJPY', intent: 'BUY', qty: 10000 }],
+  },
+);
 export const TraceId = Type.Optional(
   Type.String({ minLength: 1, maxLength: 255, description: 'Defaults to `trace_id` of the request.' }),
 );
 
+export const ID_PATTERN = '^[1-9]\\d{0,18}$';
+
 /** `parseOrderId` checks it, so that an invalid id never reaches the database. */
 export const IdParams = Type.Object({
-  id: Type.String({ maxLength: 1000, description: 'A positive integer.' }),
+  id: Type.String({
+    maxLength: 1000,
+    description: 'A positive integer.',
+    examples: ['118'],
+    ...checkedAs({ maxLength: 19, pattern: ID_PATTERN }),
+  }),
 });
 
 /** The header must equal the key in the body, so that a proxy and the server never act on different keys. */
 export const KeyHeaders = Type.Object({
-  'idempotency-key': Type.String({ description: 'Must equal `idempotency_key` in the body.' }),
+  'idempotency-key': Type.String({
+    description: 'Must equal `idempotency_key` in the body.',
+    examples: ['order-2026-000118'],
+    ...checkedAs({ minLength: MIN_KEY_LENGTH, maxLength: MAX_KEY_LENGTH, pattern: KEY_PATTERN }),
+  }),
 });
 
 /** Response schemas only describe; the functions in present.ts define what is sent. */
 export const acceptedFields = {
   id: Id,
   idempotency_key: Key,
-  destination: Type.String(),
+  destination: Type.String({ examples: ['broker'] }),
   ordering_key: nullable(Type.String()),
   status: Type.Literal('queued'),
   request_digest: Digest,
@@ -48,8 +66,11 @@ export const AcceptedSchema: TSchema = Type.Object(acceptedFields, { title: 'Acc
 
 const orderFields = {
   id: Id,
-  idempotency_key: Type.String(),
-  request: Type.Unknown({ description: 'As stored; null if a list omits it.' }),
+  idempotency_key: Type.String({ examples: ['order-2026-000118'] }),
+  request: Type.Unknown({
+    examples: [{ symbol: 'USDJPY', intent: 'BUY', qty: 10000 }],
+    description: 'As stored; null if a list omits it.',
+  }),
   request_digest: Digest,
   status: StatusSchema,
   retry_count: Type.Integer(),
@@ -59,7 +80,7 @@ const orderFields = {
   last_error: nullable(Type.String({ description: '`CODE: detail`.' })),
   created_at: Timestamp,
   updated_at: Timestamp,
-  destination: Type.String(),
+  destination: Type.String({ examples: ['broker'] }),
   ordering_key: nullable(Type.String()),
   ordering_seq: nullable(Type.Integer()),
   held: Type.Boolean({ description: 'Blocked by an earlier order of its ordering key.' }),
@@ -67,7 +88,10 @@ const orderFields = {
   traceparent: nullable(Type.String()),
   first_sent_at: nullable(Timestamp),
   in_doubt: Type.Boolean({ description: 'An attempt may have had its effect without confirmation.' }),
-  response: Type.Unknown({ description: "The destination's answer: status, digest, its own id." }),
+  response: Type.Unknown({
+    examples: [null],
+    description: "The destination's answer: status, digest, its own id.",
+  }),
   resolution: nullable(Type.Enum([...resolutions])),
   needs_attention: Type.Boolean({ description: 'Dead and not yet resolved.' }),
   supersedes_id: nullable(Id),
@@ -95,7 +119,7 @@ const AuditSchema = Type.Object({
   last_error: nullable(Type.String()),
   trace_id: nullable(Type.String()),
   broker_order_id: nullable(Type.String()),
-  actor: Type.String(),
+  actor: Type.String({ examples: ['alice@example.com'] }),
   reason: nullable(Type.String()),
 });
 

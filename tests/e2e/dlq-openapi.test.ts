@@ -5,10 +5,11 @@ import { startTestSystem, type TestSystem } from '../support/start-system.ts';
 
 /** Every route is a promise to clients: one that comes, goes or changes its answers changes the approved list. */
 
+type Parameter = Readonly<{ name: string; in: string; required?: boolean }>;
 type Operation = Readonly<{
   summary?: string;
   tags?: readonly string[];
-  parameters?: readonly Readonly<{ name: string; in: string; required?: boolean }>[];
+  parameters?: readonly (Parameter | Readonly<{ $ref: string }>)[];
   requestBody?: Readonly<{ required: boolean }>;
   responses: Readonly<Record<string, unknown>>;
 }>;
@@ -52,12 +53,16 @@ test('every route of the slice describes its answer and the one form of its erro
   }
 });
 
+function takenAs({ name, in: place, required }: Parameter): string {
+  return `${place}:${name}${required === true ? '' : '?'}`;
+}
+
 /** One line per route: method, path, what it takes, and with what it answers. */
 function routesOf({ paths }: Description): string {
   const lines = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => {
-      const parameters = (operation.parameters ?? []).map(
-        ({ name, in: place, required }) => `${place}:${name}${required === true ? '' : '?'}`,
+      const parameters = (operation.parameters ?? []).map((parameter) =>
+        '$ref' in parameter ? parameter.$ref.replace('#/components/parameters/', '') : takenAs(parameter),
       );
       const { requestBody } = operation;
       const body = requestBody === undefined ? [] : [`body${requestBody.required ? '' : '?'}`];

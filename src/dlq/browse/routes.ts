@@ -31,7 +31,15 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
 function addListRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     root,
-    { schema: { summary: 'Topics with their counts by status', response: { 200: schemas.TopicsSchema } } },
+    {
+      schema: {
+        operationId: 'listTopics',
+        summary: 'List topics with their counts by status',
+        description:
+          'Counts the messages of each original topic by status, and shows the oldest pending message and the arrival rate. Lists at most 10 000 topics.',
+        response: { 200: schemas.TopicsSchema },
+      },
+    },
     async (_request, reply) => {
       const { topics, isTruncated } = await listTopics(db);
       return reply.send({ topics: topics.map(presentTopic), ...(isTruncated ? { truncated: true } : {}) });
@@ -49,7 +57,10 @@ function addListRoutes(app: HttpApp, { db }: BrowseDeps): void {
   addListRoute(app, {
     ...messages,
     path: `${root}/messages`,
-    summary: 'Messages of all topics, newest first',
+    operationId: 'listMessages',
+    summary: 'List messages of all topics, newest first',
+    description:
+      'Filters by topic and status. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.MessageListQuery,
     list: ({ topic, status }, page) =>
       listPage(
@@ -61,7 +72,10 @@ function addListRoutes(app: HttpApp, { db }: BrowseDeps): void {
   addListRoute(app, {
     ...messages,
     path: `${root}/:topic`,
-    summary: 'Messages of a topic, by its original or its dead-letter name, newest first',
+    operationId: 'listTopicMessages',
+    summary: 'List the messages of one topic, newest first',
+    description:
+      'The topic is the original or the dead-letter topic. A topic without messages has an empty list.',
     params: schemas.TopicParams,
     query: schemas.TopicListQuery,
     list: (_query, page, params) => listPage(db, params as Static<typeof schemas.TopicParams>, page),
@@ -90,7 +104,11 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
     `${root}/messages/:id`,
     {
       schema: {
-        summary: 'One message, archived or not',
+        operationId: 'getMessage',
+        summary: 'Get one message, archived or not',
+        description:
+          'Shows the message with its payload and the stack trace of its failure. Payloads above 16 MiB are left out.',
+        errors: [404],
         params: schemas.IdParams,
         response: { 200: schemas.MessageSchema },
       },
@@ -106,7 +124,10 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
     `${root}/messages/:id/raw`,
     {
       schema: {
-        summary: 'The record byte for byte',
+        operationId: 'getRawMessage',
+        summary: 'Get the record of a message byte for byte',
+        description: 'Returns key, value and headers in Base64, and as text where they are text.',
+        errors: [404],
         params: schemas.IdParams,
         response: { 200: schemas.RawSchema },
       },
@@ -122,7 +143,11 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
     `${root}/messages/:id/history`,
     {
       schema: {
-        summary: 'Every transition of a message, also of a deleted one',
+        operationId: 'getMessageHistory',
+        summary: 'Get every transition of a message',
+        description:
+          'Lists what happened to the message, oldest first, with actor and reason; also for a deleted message.',
+        errors: [404],
         params: schemas.IdParams,
         response: { 200: schemas.HistorySchema },
       },
@@ -151,7 +176,14 @@ export async function reserveMessage(
 function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/sources`,
-    { schema: { summary: 'Partitions of dead-letter topics', response: { 200: schemas.SourcesSchema } } },
+    {
+      schema: {
+        operationId: 'listSources',
+        summary: 'List the partitions of dead-letter topics',
+        description: 'Shows position, lag, owner and state of each partition that is or was read.',
+        response: { 200: schemas.SourcesSchema },
+      },
+    },
     async (_request, reply) => reply.send({ sources: (await accountSources(deps.db)).map(presentSource) }),
   );
 
@@ -159,7 +191,10 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
     `${root}/accounting`,
     {
       schema: {
-        summary: 'Accounts for every record that was read, per partition',
+        operationId: 'getAccounting',
+        summary: 'Account for every record that was read',
+        description:
+          'Proves for each partition that every offset was stored, folded into another message, not a record, or lost to retention.',
         response: { 200: schemas.AccountingSchema },
       },
     },
@@ -177,7 +212,11 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
     `${root}/sources/:topic/:partition/verify`,
     {
       schema: {
+        operationId: 'verifySource',
         summary: 'Compare the records of a partition with what is stored',
+        description:
+          'Reads the partition from the broker again, within `from` and `to`, and compares every byte. A long range is checked in several calls: continue at `next`.',
+        errors: [404, 409],
         params: schemas.SeekParams,
         querystring: schemas.VerifyQuery,
         response: { 200: schemas.VerificationSchema },

@@ -43,7 +43,10 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/messages/:id`,
-    summary: 'Delete a message, archived or not; its history stays',
+    operationId: 'deleteMessage',
+    summary: 'Delete a message, archived or not',
+    description: 'Deletes the message with its payload. Its history stays.',
+    errors: [404, 409],
     params,
     answer: schemas.DeleteSchema,
     async act({ params: given, by }) {
@@ -54,7 +57,10 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/dead`,
+    operationId: 'markMessageDead',
     summary: 'Mark a message as dead',
+    description: 'A dead message is not retried until it is reopened.',
+    errors: [404, 409],
     params,
     body: schemas.OptionalReasonBody,
     answer,
@@ -65,7 +71,10 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/reopen`,
-    summary: 'Reopen a dead, resolved or spent message with a new retry budget',
+    operationId: 'reopenMessage',
+    summary: 'Reopen a message with a new retry budget',
+    description: 'For a dead, resolved or spent message. It becomes PENDING with `retry_count` 0.',
+    errors: [404, 409],
     params,
     body: schemas.ReasonBody,
     answer,
@@ -76,8 +85,11 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/route`,
-    summary:
-      'Choose the target topic of a pending or dead message, also one that is not in dlq.allowed_targets',
+    operationId: 'routeMessage',
+    summary: 'Choose the target topic of a message',
+    description:
+      'For a pending or dead message. The topic must exist, and need not be in `dlq.allowed_targets`.',
+    errors: [404, 409, 422],
     params,
     body: schemas.RouteBody,
     answer,
@@ -91,7 +103,11 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
 function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     path: `${root}/sources/:topic/:partition/seek`,
-    summary: 'Read a partition again; records stored before are not stored twice',
+    operationId: 'seekSource',
+    summary: 'Read a partition again from an earlier position',
+    description:
+      'Send exactly one of `offset`, `timestamp` and `earliest`. Records stored before are not stored twice.',
+    errors: [404, 409, 422],
     params: schemas.SeekParams,
     body: schemas.SeekBody,
     answer: schemas.SeekSchema,
@@ -105,7 +121,10 @@ function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/sources/:topic/:partition`,
-    summary: 'Forget a partition of a deleted topic or cluster; its messages stay',
+    operationId: 'forgetSource',
+    summary: 'Forget a partition of a deleted topic or cluster',
+    description: 'Removes its position from the accounting. Its messages stay.',
+    errors: [404, 409],
     params: schemas.SeekParams,
     query: schemas.ReasonQuery,
     answer: schemas.DeleteSchema,

@@ -15,7 +15,12 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
     `${root}/messages/:id/retry`,
     {
       schema: {
+        operationId: 'retryMessage',
         summary: 'Retry a message: publish it to its original topic',
+        description:
+          'Answers when the broker has confirmed. Only a PENDING message can be retried, and each retry counts as an attempt. Without a broker nothing is sent, and `published` is false.',
+        errors: [404, 409, 422],
+        takesActor: true,
         params: schemas.IdParams,
         body: schemas.NoBody,
         response: { 200: schemas.RetrySchema },
@@ -32,7 +37,12 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
     `${root}/:topic/retry-all`,
     {
       schema: {
+        operationId: 'retryAllMessages',
         summary: 'Retry all retryable messages of a topic',
+        description:
+          'Answers when all have been tried, which can take minutes. A call that ends early says how many remain.',
+        errors: [404],
+        takesActor: true,
         params: schemas.TopicParams,
         body: schemas.NoBody,
         response: { 200: schemas.RetryAllSchema },

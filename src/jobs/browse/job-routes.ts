@@ -26,7 +26,10 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: root,
-    summary: 'Jobs, newest first',
+    operationId: 'listJobs',
+    summary: 'List jobs, newest first',
+    description:
+      'Filters by queue, status, dedupe key and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
     list: (query, page) =>
@@ -35,7 +38,9 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: `${root}/dead`,
-    summary: 'Dead letters, newest first, and their most frequent errors',
+    operationId: 'listDeadJobs',
+    summary: 'List dead-lettered jobs and their most frequent errors',
+    description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
     async list(query, page) {
@@ -58,7 +63,10 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     `${root}/:id`,
     {
       schema: {
-        summary: 'One job with its failed attempts and the actions on it',
+        operationId: 'getJob',
+        summary: 'Get one job with its failed attempts and the actions on it',
+        description: 'Completed jobs are found until the retention deletes them.',
+        errors: [404],
         params: JobParams,
         response: { 200: schemas.JobDetailsSchema },
       },

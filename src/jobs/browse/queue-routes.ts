@@ -9,7 +9,10 @@ export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
     `${root}/queues`,
     {
       schema: {
-        summary: 'Every queue with its settings, pause and job counts',
+        operationId: 'listQueues',
+        summary: 'List queues with settings, pauses and job counts',
+        description:
+          'Shows configured queues and queues that have jobs. Large counts are estimates and named in `estimated_counts`.',
         response: { 200: QueuesSchema },
       },
     },

@@ -16,16 +16,24 @@ export const QueuesSchema: TSchema = Type.Object({
         }),
         target_down: nullable(
           Type.Object(
-            { since: Timestamp, reason: Type.String(), next_probe_at: Timestamp },
+            {
+              since: Timestamp,
+              reason: Type.String({ examples: ['timed out after 3000 ms'] }),
+              next_probe_at: Timestamp,
+            },
             {
               description: 'The target does not answer. Jobs wait, at no cost, until a probe succeeds.',
             },
           ),
         ),
-        max_retries: Type.Integer(),
-        timeout_ms: Type.Integer(),
-        backoff: Type.Object({ initial_ms: Type.Integer(), max_ms: Type.Integer(), jitter: Type.Number() }),
-        max_deferrals: Type.Integer(),
+        max_retries: Type.Integer({ examples: [3] }),
+        timeout_ms: Type.Integer({ examples: [20000] }),
+        backoff: Type.Object({
+          initial_ms: Type.Integer({ examples: [2000] }),
+          max_ms: Type.Integer({ examples: [300000] }),
+          jitter: Type.Number({ examples: [0.2] }),
+        }),
+        max_deferrals: Type.Integer({ examples: [100] }),
         keep_completed: Type.Boolean(),
         global_concurrency: nullable(Type.Integer({ description: 'Limit over all processes.' })),
         rate_limit: nullable(Type.Object({ count: Type.Integer(), window_ms: Type.Integer() })),

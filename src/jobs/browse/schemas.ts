@@ -7,7 +7,7 @@ import { resolutionFilters } from './job-conditions.ts';
 const JobId = Type.String({ format: 'uuid' });
 const StatusSchema = Type.Enum([...statuses]);
 const listParameters = {
-  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  queue: Type.Optional(Type.String({ examples: ['mail'], minLength: 1, maxLength: 100 })),
   created_from: Type.Optional(Instant),
   created_to: Type.Optional(Instant),
   ...pageParameters,
@@ -25,7 +25,12 @@ export const JobListQuery = Type.Object(
 export const DeadListQuery = Type.Object(
   {
     error: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1000, description: 'Prefix of the error message.' }),
+      Type.String({
+        examples: ['SMTP 451: try again later'],
+        minLength: 1,
+        maxLength: 1000,
+        description: 'Prefix of the error message.',
+      }),
     ),
     resolution: Type.Optional(
       Type.Enum([...resolutionFilters], {
@@ -41,13 +46,16 @@ export const DeadListQuery = Type.Object(
 /** Response schemas only document; `present-job.ts` defines the fields. */
 const job = {
   job_id: JobId,
-  queue: Type.String(),
-  payload: Type.Unknown({ description: 'As stored; null if omitted from a list.' }),
+  queue: Type.String({ examples: ['mail'] }),
+  payload: Type.Unknown({
+    examples: [{ to: 'alice@example.com' }],
+    description: 'As stored; null if omitted from a list.',
+  }),
   status: StatusSchema,
   retry_count: Type.Integer({ description: 'Failed attempts so far.' }),
-  max_retries: Type.Integer({ description: 'Failures before dead-lettering.' }),
+  max_retries: Type.Integer({ examples: [3], description: 'Failures before dead-lettering.' }),
   error_message: nullable(Type.String({ description: 'Of the last failure.' })),
-  result: Type.Unknown({ description: 'Returned by the worker; lists omit large values.' }),
+  result: Type.Unknown({ examples: [null], description: 'Returned by the worker; lists omit large values.' }),
   dedupe_key: nullable(Type.String()),
   priority: Type.Integer(),
   run_at: nullable(
@@ -59,7 +67,10 @@ const job = {
   resolution: nullable(Type.Enum([...resolutions])),
   needs_attention: Type.Boolean({ description: 'Dead, and neither cancelled nor discarded.' }),
   deferrals: Type.Integer({ description: 'How often it was deferred without a failure.' }),
-  progress: Type.Unknown({ description: 'Last reported by the worker; lists omit large values.' }),
+  progress: Type.Unknown({
+    examples: [null],
+    description: 'Last reported by the worker; lists omit large values.',
+  }),
   trace: nullable(Type.String({ description: 'Traceparent of the caller that added it.' })),
   lease: nullable(
     Type.Object(
@@ -99,7 +110,7 @@ export const JobDetailsSchema: TSchema = Type.Object(
       Type.Object({
         retry_count: Type.Integer({ description: 'Including this failure.' }),
         status_to: StatusSchema,
-        error: Type.String(),
+        error: Type.String({ examples: ['SMTP 451: try again later'] }),
         error_class: nullable(Type.String({ description: 'Class of the error; null if unknown.' })),
         stack: nullable(
           Type.String({ description: 'Stack trace, truncated; only for the newest failures.' }),
@@ -113,10 +124,10 @@ export const JobDetailsSchema: TSchema = Type.Object(
     ),
     actions: Type.Array(
       Type.Object({
-        action: Type.String(),
+        action: Type.String({ examples: ['cancel'] }),
         status_from: StatusSchema,
         status_to: StatusSchema,
-        actor: Type.String(),
+        actor: Type.String({ examples: ['alice@example.com'] }),
         reason: nullable(Type.String()),
         at: nullable(Timestamp),
       }),
@@ -130,8 +141,13 @@ export const DeadListSchema: TSchema = Type.Object({
   jobs: Type.Array(JobSchema),
   groups: Type.Array(
     Type.Object({
-      queue: Type.String(),
-      error: nullable(Type.String({ description: 'Shared prefix of their errors.' })),
+      queue: Type.String({ examples: ['mail'] }),
+      error: nullable(
+        Type.String({
+          examples: ['SMTP 451: try again later'],
+          description: 'Shared prefix of their errors.',
+        }),
+      ),
       count: Type.Integer(),
       last_at: nullable(Type.String({ format: 'date-time', description: 'When the newest of them died.' })),
     }),

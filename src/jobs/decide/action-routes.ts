@@ -22,17 +22,33 @@ import { requeueDead, type Requeued, type RequeueDeps } from './requeue-dead.ts'
 export type ActionRouteDeps = RequeueDeps & PauseDeps;
 
 export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
-  addJobAction(app, deps, 'requeue', 'Requeue a dead letter with a fresh retry count');
-  addJobAction(app, deps, 'discard', 'Acknowledge a dead letter without retrying it');
-  addJobAction(app, deps, 'cancel', 'Cancel an unfinished job, even while it runs');
+  addJobAction(app, deps, {
+    action: 'requeue',
+    summary: 'Requeue a dead letter',
+    description: 'The job becomes pending with a fresh retry count. 409 if its dedupe key is taken.',
+  });
+  addJobAction(app, deps, {
+    action: 'discard',
+    summary: 'Acknowledge a dead letter without retrying it',
+    description: 'The job stays dead, and no longer needs attention.',
+  });
+  addJobAction(app, deps, {
+    action: 'cancel',
+    summary: 'Cancel an unfinished job',
+    description: 'Also while it runs: its worker then loses the lease.',
+  });
   addRequeue(app, deps);
   addPause(app, deps);
 }
 
-function addJobAction(app: HttpApp, deps: ActionRouteDeps, action: Action, summary: string): void {
+type JobAction = Readonly<{ action: Action; summary: string; description: string }>;
+
+function addJobAction(app: HttpApp, deps: ActionRouteDeps, { action, ...texts }: JobAction): void {
   addActionRoute(app, {
     path: `${root}/:id/${action}`,
-    summary,
+    operationId: `${action}Job`,
+    ...texts,
+    errors: [404, 409],
     params: JobParams,
     body: schemas.ReasonBody,
     answer: schemas.ActedSchema,
@@ -48,7 +64,12 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
     `${root}/requeue`,
     {
       schema: {
-        summary: 'Requeue the dead letters that match a filter, or preview which ones match',
+        operationId: 'requeueJobs',
+        summary: 'Requeue the dead letters that match a filter',
+        description:
+          'Needs at least one filter. With `preview` nothing changes, and the answer counts what matches. If `has_more` is true, repeat the request.',
+        errors: [404, 409],
+        takesActor: true,
         body: schemas.RequeueBody,
         response: { 200: schemas.RequeuedSchema },
       },
@@ -68,8 +89,11 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
 function addPause(app: HttpApp, deps: PauseDeps): void {
   addActionRoute(app, {
     path: `${root}/queues/:queue/pause`,
-    summary:
-      'Pause a queue: answers after about a second, when no worker starts its jobs any more; running jobs finish',
+    operationId: 'pauseQueue',
+    summary: 'Pause a queue',
+    description:
+      'Answers after about a second, when no worker starts its jobs any more. Running jobs finish.',
+    errors: [404],
     params: QueueParams,
     body: schemas.PauseBody,
     answer: schemas.PauseSchema,
@@ -81,7 +105,10 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/queues/:queue/resume`,
+    operationId: 'resumeQueue',
     summary: 'Resume a paused queue',
+    description: 'A queue that is not paused stays as it is.',
+    errors: [404],
     params: QueueParams,
     body: schemas.ReasonBody,
     answer: schemas.PauseSchema,
@@ -102,13 +129,12 @@ type FilterBody = Readonly<{
 }>;
 
 function filterOf(body: FilterBody): DeadFilter {
-  const criteria = [body.queue, body.error, body.created_from, body.created_to, body.job_ids];
-  if (criteria.every((criterion) => criterion === undefined))
+  if (schemas.requeueCriteria.every((criterion) => body[criterion] === undefined))
     throw invalidField(
       'jobs',
       'body',
       'min_properties',
-      'must have one of: queue, error, created_from, created_to, job_ids',
+      `must have one of: ${schemas.requeueCriteria.join(', ')}`,
     );
   return {
     queue: body.queue === undefined ? null : readQueueName(body.queue),

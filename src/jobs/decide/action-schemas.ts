@@ -1,7 +1,15 @@
 import { Type, type TSchema } from 'typebox';
-import { closed, Instant, nullable, Reason, Timestamp } from '../../platform/http/schema-parts.ts';
+import {
+  checkedAs,
+  closed,
+  Instant,
+  nullable,
+  Reason,
+  Timestamp,
+  Uuid,
+} from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/job.ts';
-import { pauseProperties } from '../route-parts.ts';
+import { pauseProperties, queueNameChecks } from '../route-parts.ts';
 
 const reason = Type.Optional(Reason);
 
@@ -9,16 +17,18 @@ export const ReasonBody = Type.Optional(nullable(Type.Object({ reason }, closed)
 
 export const defaultRequeueLimit = 1000;
 
+export const requeueCriteria = ['queue', 'error', 'created_from', 'created_to', 'job_ids'] as const;
+
 export const RequeueBody = Type.Object(
   {
-    queue: Type.Optional(Type.String({ maxLength: 1000 })),
+    queue: Type.Optional(Type.String({ examples: ['mail'], maxLength: 1000, ...queueNameChecks })),
     error: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4000, description: 'Prefix of the error message.' }),
     ),
     created_from: Type.Optional(Instant),
     created_to: Type.Optional(Instant),
     job_ids: Type.Optional(
-      Type.Array(Type.String({ maxLength: 1000 }), {
+      Type.Array(Uuid, {
         minItems: 1,
         maxItems: 1000,
         description: 'Includes cancelled and discarded ones.',
@@ -28,7 +38,11 @@ export const RequeueBody = Type.Object(
     preview: Type.Optional(Type.Boolean({ description: 'Only return what would be requeued.' })),
     reason,
   },
-  closed,
+  {
+    ...closed,
+    examples: [{ queue: 'mail', error: 'SMTP 451', reason: 'the mail server is back' }],
+    ...checkedAs({ anyOf: requeueCriteria.map((name) => ({ required: [name] })) }),
+  },
 );
 
 /** Response schemas only document; the routes define the fields. */
@@ -63,7 +77,7 @@ const PreviewSchema = Type.Object(
     sample: Type.Array(
       Type.Object({
         job_id: JobId,
-        queue: Type.String(),
+        queue: Type.String({ examples: ['mail'] }),
         error: nullable(Type.String()),
         created_at: Timestamp,
         completed_at: nullable(Timestamp),

@@ -28,7 +28,9 @@ export const defaultSettings: QueueSettings = {
   rateLimit: null,
 };
 
-const queueName = /^[a-z][a-z\d_.-]{0,99}$/;
+export const QUEUE_NAME_PATTERN = '^[a-z][a-z\\d_.-]{0,99}$';
+
+const queueName = new RegExp(QUEUE_NAME_PATTERN);
 
 /** Strict, because names are used in URLs, metrics and channels. */
 export function isQueueName(text: string): boolean {

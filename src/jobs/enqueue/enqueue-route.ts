@@ -1,23 +1,29 @@
 import { Type, type TSchema } from 'typebox';
 import type { HttpApp } from '../../platform/http/http-app.ts';
-import { closed } from '../../platform/http/schema-parts.ts';
+import { closed, Instant } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
 import type { JobMetrics } from '../job-metrics.ts';
-import { readInstant, readQueueName, root } from '../route-parts.ts';
+import { queueNameChecks, readInstant, readQueueName, root } from '../route-parts.ts';
 import { enqueueJob } from './enqueue-job.ts';
 
 const NewJobBody = Type.Object(
   {
     queue: Type.String({
+      examples: ['mail'],
       minLength: 1,
       maxLength: 100,
       description: 'Lower-case letters, digits, dots, hyphens and underscores; a letter comes first.',
+      ...queueNameChecks,
     }),
-    payload: Type.Unknown({ description: 'Any JSON; passed to the worker.' }),
+    payload: Type.Unknown({
+      examples: [{ to: 'alice@example.com' }],
+      description: 'Any JSON; passed to the worker.',
+    }),
     dedupe_key: Type.Optional(
       Type.String({
+        examples: ['welcome:alice'],
         minLength: 1,
         maxLength: 500,
         description: 'At most one unfinished job of the queue has this key; a second one is a duplicate.',
@@ -31,12 +37,10 @@ const NewJobBody = Type.Object(
         description: 'Each step moves the job forward by one minute.',
       }),
     ),
-    run_at: Type.Optional(
-      Type.String({
-        maxLength: 64,
-        description: 'Do not run before this time; ISO 8601 with its zone. Default: now.',
-      }),
-    ),
+    run_at: Type.Optional({
+      ...Instant,
+      description: 'Do not run before this time; ISO 8601 with its zone. Default: now.',
+    }),
     max_retries: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -67,7 +71,11 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
     {
       config: { exactJson: true },
       schema: {
-        summary: 'Add a job to a queue; if its dedupe key is taken, returns the job that has it',
+        operationId: 'enqueueJob',
+        summary: 'Add a job to a queue',
+        description:
+          'If an unfinished job of the queue has the dedupe key, nothing is added, and the answer is that job. So a request with a dedupe key can be repeated.',
+        errors: [409],
         body: NewJobBody,
         response: { 200: EnqueuedSchema, 202: EnqueuedSchema },
       },

@@ -24,7 +24,10 @@ export function addWorkerRoutes(app: HttpApp, deps: WorkerRouteDeps): void {
     {
       config: { exactJson: true },
       schema: {
-        summary: 'Renew the lease of a job and store its progress',
+        operationId: 'heartbeatJob',
+        summary: 'Renew the lease of a job',
+        description: 'Also stores the progress. 409 means that the lease is lost: stop the work.',
+        errors: [409],
         params: JobParams,
         body: schemas.HeartbeatBody,
         response: { 200: schemas.RenewedSchema },
@@ -52,7 +55,10 @@ function addClaim(app: HttpApp, deps: WorkerRouteDeps): void {
     `${root}/queues/:queue/claim`,
     {
       schema: {
-        summary: 'Claim due jobs, each with a lease and the epoch that is needed to settle it',
+        operationId: 'claimJobs',
+        summary: 'Claim due jobs',
+        description:
+          'Each job comes with a lease and the epoch that settles it. With `wait_seconds` the request waits until a job is due. Jobs of a client that disconnects are released.',
         params: QueueParams,
         body: schemas.ClaimBody,
         response: { 200: schemas.ClaimedSchema },
@@ -84,6 +90,26 @@ function addClaim(app: HttpApp, deps: WorkerRouteDeps): void {
   );
 }
 
+type Texts = Readonly<{ operationId: string; summary: string; description: string }>;
+
+const texts = {
+  complete: {
+    operationId: 'completeJob',
+    summary: 'Complete a job, with its result',
+    description: 'Repeating the request is safe: a job that this epoch completed stays completed.',
+  },
+  fail: {
+    operationId: 'failJob',
+    summary: 'Report that a job failed',
+    description: 'The job is retried after a backoff, or dead-lettered if no attempt is left.',
+  },
+  release: {
+    operationId: 'releaseJob',
+    summary: 'Release a job that was not run',
+    description: 'Costs no retry, but counts as a deferral; a job that is released too often fails.',
+  },
+} as const satisfies Readonly<Record<string, Texts>>;
+
 function addFinish(app: HttpApp, deps: WorkerRouteDeps): void {
   const finish = async (
     reply: FastifyReply,
@@ -94,36 +120,39 @@ function addFinish(app: HttpApp, deps: WorkerRouteDeps): void {
     const status = await finishPulledJob(deps, { jobId, epoch: BigInt(epoch) }, report);
     return reply.send({ job_id: jobId, status });
   };
-  const schemaOf = <Body>(summary: string, body: Body) => ({
+  const schemaOf = <Body>(texts: Texts, body: Body) => ({
     config: { exactJson: true },
-    schema: { summary, params: JobParams, body, response: { 200: schemas.FinishedSchema } },
+    schema: {
+      ...texts,
+      errors: [409] as const,
+      params: JobParams,
+      body,
+      response: { 200: schemas.FinishedSchema },
+    },
   });
 
   app.post(
     `${root}/:id/complete`,
-    schemaOf('Complete a job, with its result', schemas.CompleteBody),
+    schemaOf(texts.complete, schemas.CompleteBody),
     ({ params, body: { epoch, result } }, reply) =>
       finish(reply, { ...params, epoch }, { outcome: 'completed', result: jsonOf(result) }),
   );
-  app.post(
-    `${root}/:id/fail`,
-    schemaOf('Report that a job failed: it is retried or dead-lettered', schemas.FailBody),
-    ({ params, body }, reply) =>
-      finish(
-        reply,
-        { ...params, epoch: body.epoch },
-        {
-          outcome: 'failed',
-          error: body.error,
-          origin: { className: body.error_class ?? null, stack: body.stack ?? null },
-          isRetryable: body.retryable ?? true,
-          retryAfterMs: body.retry_after_seconds === undefined ? null : body.retry_after_seconds * 1000,
-        },
-      ),
+  app.post(`${root}/:id/fail`, schemaOf(texts.fail, schemas.FailBody), ({ params, body }, reply) =>
+    finish(
+      reply,
+      { ...params, epoch: body.epoch },
+      {
+        outcome: 'failed',
+        error: body.error,
+        origin: { className: body.error_class ?? null, stack: body.stack ?? null },
+        isRetryable: body.retryable ?? true,
+        retryAfterMs: body.retry_after_seconds === undefined ? null : body.retry_after_seconds * 1000,
+      },
+    ),
   );
   app.post(
     `${root}/:id/release`,
-    schemaOf('Release a job: it costs no retry, but counts as a deferral', schemas.ReleaseBody),
+    schemaOf(texts.release, schemas.ReleaseBody),
     ({ params, body: { epoch } }, reply) => finish(reply, { ...params, epoch }, { outcome: 'released' }),
   );
 }

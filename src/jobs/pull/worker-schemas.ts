@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { closed, Timestamp } from '../../platform/http/schema-parts.ts';
+import { checkedAs, closed, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/job.ts';
 
 const maxLeaseSeconds = 3600;
@@ -17,6 +17,8 @@ const LeaseSeconds = Type.Integer({
 export const ClaimBody = Type.Object(
   {
     worker: Type.String({
+      examples: ['mailer-1'],
+      ...checkedAs({ pattern: '\\S' }),
       minLength: 1,
       maxLength: 200,
       description:
@@ -60,7 +62,7 @@ export const CompleteBody = Type.Object(
 export const FailBody = Type.Object(
   {
     epoch: Epoch,
-    error: Type.String({ description: 'Truncated if it is long.' }),
+    error: Type.String({ examples: ['SMTP 451: try again later'], description: 'Truncated if it is long.' }),
     error_class: Type.Optional(
       Type.String({ description: 'Class of the exception; truncated to 200 bytes.' }),
     ),
@@ -101,11 +103,11 @@ export const ClaimedSchema: TSchema = Type.Object({
     Type.Object(
       {
         job_id: JobId,
-        queue: Type.String(),
-        payload: Type.Unknown(),
+        queue: Type.String({ examples: ['mail'] }),
+        payload: Type.Unknown({ examples: [{ to: 'alice@example.com' }] }),
         retry_count: Type.Integer(),
-        max_retries: Type.Integer(),
-        epoch: Type.Integer(),
+        max_retries: Type.Integer({ examples: [3] }),
+        epoch: Type.Integer({ examples: [1] }),
         lease_until: Timestamp,
       },
       { title: 'ClaimedJob' },

@@ -37,7 +37,12 @@ export function addAcceptRoutes(app: HttpApp, deps: AcceptDeps): void {
     {
       config: { exactJson: true },
       schema: {
-        summary: 'Queue an order; repeating the same key and request returns the first answer',
+        operationId: 'addOrder',
+        summary: 'Add an order',
+        description:
+          'Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. The header `idempotency-key` must equal `idempotency_key` in the body.',
+        errors: [409, 422],
+        takesActor: true,
         headers: KeyHeaders,
         body: NewOrderBody,
         response: { 200: AcceptedSchema, 201: AcceptedSchema },

@@ -15,11 +15,18 @@ import * as schemas from './schemas.ts';
 export type BrowseDeps = DescribeDeps;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
-  const { db } = deps;
+  addOrderList(app, deps);
+  addDetailRoutes(app, deps);
+}
+
+function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
   addListRoute(app, {
     slice: 'outbox',
     path: `${root}/orders`,
+    operationId: 'listOrders',
     summary: 'List orders, newest first',
+    description:
+      'Filters by status, destination, key, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.OrderListQuery,
     answer: schemas.OrderListSchema,
     items: 'orders',
@@ -33,12 +40,18 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
       isByTime(filterOf(query)) ? [String(id), createdAtExact] : [String(id)],
     present: presentOrder,
   });
+}
 
+function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
+  const { db } = deps;
   app.get(
     `${root}/orders/:id`,
     {
       schema: {
-        summary: 'Get one order with its attempts and audit log, live or archived',
+        operationId: 'getOrder',
+        summary: 'Get one order with its attempts and audit log',
+        description: 'Finds live and archived orders.',
+        errors: [404],
         params: IdParams,
         response: { 200: OrderDetailsSchema },
       },
@@ -54,7 +67,10 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
     `${root}/ledger/:key`,
     {
       schema: {
-        summary: 'Get the proof of one effect: what was requested under a key, every attempt and the result',
+        operationId: 'getLedgerEntry',
+        summary: 'Get the recorded effect of an idempotency key',
+        description: 'Shows what was requested under the key, every attempt, and the result.',
+        errors: [404],
         params: schemas.KeyParams,
         response: { 200: schemas.ProofSchema },
       },
@@ -75,7 +91,10 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
     `${root}/destinations`,
     {
       schema: {
+        operationId: 'listDestinations',
         summary: 'List destinations with throttle, circuit and backlog',
+        description:
+          'Shows also destinations that have waiting orders but are not configured in this process.',
         response: { 200: schemas.DestinationsSchema },
       },
     },

@@ -3,7 +3,9 @@ import { PaginationSchema, pageParameters } from '../../platform/http/page-schem
 import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { AttemptSchema, Digest, Id, OrderSchema, StatusSchema } from '../schemas.ts';
 
-export const KeyParams = Type.Object({ key: Type.String({ maxLength: 1000 }) });
+export const KeyParams = Type.Object({
+  key: Type.String({ examples: ['order-2026-000118'], maxLength: 1000 }),
+});
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 
@@ -28,7 +30,7 @@ export const OrderListSchema: TSchema = Type.Object({
 });
 
 const proofFields = {
-  idempotency_key: Type.String(),
+  idempotency_key: Type.String({ examples: ['order-2026-000118'] }),
   request_digest: Digest,
   status: Type.Enum(['accepted', 'succeeded', 'failed']),
   result_digest: nullable(Digest),
@@ -63,7 +65,7 @@ export const ProofSchema: TSchema = Type.Object(
 export const DestinationsSchema: TSchema = Type.Object({
   destinations: Type.Array(
     Type.Object({
-      name: Type.String(),
+      name: Type.String({ examples: ['broker'] }),
       configured: Type.Boolean({
         description: 'False if orders wait for it but it is not configured in this process.',
       }),

@@ -46,15 +46,29 @@ const CorrectionSchema: TSchema = Type.Object(
 );
 
 export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
-  addResolveRoute(app, deps, { kind: 'cancel', summary: 'Cancel an order that has not been sent' });
-  addResolveRoute(app, deps, { kind: 'skip', summary: 'Skip a dead order and unblock the orders behind it' });
+  addResolveRoute(app, deps, {
+    kind: 'cancel',
+    summary: 'Cancel an order that has not been sent',
+    description: 'An order that may have had its effect is cancelled only with `effect_checked`.',
+  });
+  addResolveRoute(app, deps, {
+    kind: 'skip',
+    summary: 'Skip a dead order',
+    description:
+      'Unblocks the orders behind it. An order that may have had its effect is skipped only with `effect_checked`.',
+  });
 
   app.post(
     `${root}/orders/:id/supersede`,
     {
       config: { exactJson: true },
       schema: {
+        operationId: 'supersedeOrder',
         summary: 'Replace a dead order by a corrected one',
+        description:
+          'Adds the corrected order under a new idempotency key, in the place of the dead one in its ordering key. Repeating the same request returns the first answer. The header `idempotency-key` must equal `idempotency_key` in the body.',
+        errors: [404, 409, 422],
+        takesActor: true,
         params: IdParams,
         headers: KeyHeaders,
         body: SupersedeBody,
@@ -81,11 +95,13 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
 function addResolveRoute(
   app: HttpApp,
   deps: DecideDeps,
-  { kind, summary }: Readonly<{ kind: 'cancel' | 'skip'; summary: string }>,
+  { kind, ...texts }: Readonly<{ kind: 'cancel' | 'skip'; summary: string; description: string }>,
 ): void {
   addActionRoute(app, {
     path: `${root}/orders/:id/${kind}`,
-    summary,
+    operationId: `${kind}Order`,
+    ...texts,
+    errors: [404, 409],
     params: IdParams,
     body: DecisionBody,
     answer: OrderDetailsSchema,

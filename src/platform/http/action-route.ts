@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { actorOf } from './actor.ts';
 import type { HttpApp } from './http-app.ts';
+import type { NamedErrorStatus } from './openapi/document-parts.ts';
 
 /** Who acts, and why. */
 export type By = Readonly<{ actor: string; reason: string | null }>;
@@ -10,7 +11,11 @@ export type By = Readonly<{ actor: string; reason: string | null }>;
 export type ActionRoute<Params extends TSchema, Body extends TSchema, Query extends TSchema> = Readonly<{
   method?: 'POST' | 'DELETE';
   path: string;
+  operationId: string;
   summary: string;
+  description: string;
+  /** Errors that the action can end with. */
+  errors: readonly NamedErrorStatus[];
   params: Params;
   body?: Body;
   query?: Query;
@@ -34,13 +39,18 @@ export function addActionRoute<
   Body extends TSchema = TSchema,
   Query extends TSchema = TSchema,
 >(app: HttpApp, route: ActionRoute<Params, Body, Query>): void {
-  const { method = 'POST', path, summary, params, body, query, answer, isExact = false } = route;
+  const { method = 'POST', path, params, body, query, answer, isExact = false } = route;
+  const { operationId, summary, description, errors } = route;
   app.route({
     method,
     url: path,
     ...(isExact ? { config: { exactJson: true } } : {}),
     schema: {
+      operationId,
       summary,
+      description,
+      errors,
+      takesActor: true,
       params,
       ...(query === undefined ? {} : { querystring: query }),
       ...(body === undefined ? {} : { body }),

@@ -11,7 +11,7 @@ import type { HttpApp, TypeBoxProvider } from './http-app.ts';
 import { HttpFault } from './errors/http-fault.ts';
 import { guardInput } from './guards/input-guard.ts';
 import { acceptJsonBodies, normaliseContentType } from './input/json-body.ts';
-import { describeRoutes } from './openapi/openapi.ts';
+import { describeRoutes, type ApiTag } from './openapi/openapi.ts';
 import { stringifyWithRaw } from './raw-json.ts';
 import { serveOneAtATime } from './guards/one-at-a-time.ts';
 import { requestFaultOf } from './guards/origin-guard.ts';
@@ -59,6 +59,8 @@ export type AppOptions = Readonly<{
   metrics: Metrics;
   tracer: Tracer;
   version: string;
+  /** The slices, for the API description. */
+  tags: readonly ApiTag[];
   trustProxy: boolean | string;
   /** The error is an outage of a dependency: 503 instead of 500. */
   isOutage: (error: unknown) => boolean;
@@ -121,7 +123,7 @@ export function createApp(options: AppOptions): HttpApp {
     readMs: limits.readAnswerMs,
     readBytesPerMs: limits.readBytesPerMs,
   });
-  describeRoutes(app, options.version);
+  describeRoutes(app, options.version, options.tags);
   return app;
 }
 

@@ -12,7 +12,7 @@ import type { HttpApp } from './http-app.ts';
 import { addressOf, listen } from './listen.ts';
 import type { HttpAddress, ListenOptions } from './listen.ts';
 import { openApiDocument } from './openapi/openapi.ts';
-import type { OpenApiDocument } from './openapi/openapi.ts';
+import type { ApiTag, OpenApiDocument } from './openapi/openapi.ts';
 import { addProcessRoutes } from './process-routes.ts';
 import type { AcceptsHost } from './guards/origin-guard.ts';
 import { createReadiness } from './readiness.ts';
@@ -23,6 +23,8 @@ const CUT_EVERY_MS = 50;
 export type HttpServerOptions = ListenOptions &
   Readonly<{
     version: string;
+    /** What the API description says about each slice. */
+    tags?: readonly ApiTag[];
     logger: Logger;
     metrics: Metrics;
     /** Host names of this server. */
@@ -54,7 +56,7 @@ export type HttpServer = Service &
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
-  const { isMissingRight = () => false } = options;
+  const { isMissingRight = () => false, tags = [] } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -64,6 +66,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     metrics,
     tracer,
     version,
+    tags,
     trustProxy,
     isOutage,
     isMissingRight,

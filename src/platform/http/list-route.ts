@@ -24,7 +24,9 @@ export type Listed<Item> = Readonly<{
 export type ListRoute<Query extends TSchema, Item> = Readonly<{
   slice: string;
   path: string;
+  operationId: string;
   summary: string;
+  description: string;
   params?: TSchema;
   query: Query;
   answer: TSchema;
@@ -41,9 +43,11 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
 }>;
 
 export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: ListRoute<Query, Item>): void {
-  const { slice, path, summary, params, query, answer, rowBytes } = route;
+  const { slice, path, operationId, summary, description, params, query, answer, rowBytes } = route;
   const schema = {
+    operationId,
     summary,
+    description,
     ...(params === undefined ? {} : { params }),
     querystring: query,
     response: { 200: answer },

@@ -17,6 +17,11 @@ const ReadinessSchema = Type.Object({
   timestamp: Type.String({ format: 'date-time' }),
 });
 
+/** Sent as text that is already JSON. */
+const DescriptionSchema = Type.Unsafe<string>(Type.Object({ openapi: Type.String({ examples: ['3.1.0'] }) }));
+
+const tags = ['process'];
+
 export type ProcessRoutesOptions = Readonly<{
   metrics: Metrics;
   readiness: () => Promise<ReadinessReport>;
@@ -25,13 +30,13 @@ export type ProcessRoutesOptions = Readonly<{
 /** Liveness, readiness, metrics and the API description. */
 export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): void {
   const { metrics, readiness } = options;
-  const tags = ['process'];
-
   app.get(
     '/healthz',
     {
       schema: {
+        operationId: 'getHealth',
         summary: 'Liveness',
+        description: 'Answers while the process runs; checks nothing else.',
         tags,
         response: { 200: Type.Object({ status: Type.Literal('ok') }), default: errorResponse },
       },
@@ -43,7 +48,10 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
     '/readyz',
     {
       schema: {
-        summary: 'Readiness; 503 only if unhealthy',
+        operationId: 'getReadiness',
+        summary: 'Readiness',
+        description:
+          'Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready.',
         tags,
         response: { 200: ReadinessSchema, 503: ReadinessSchema, default: errorResponse },
       },
@@ -54,21 +62,54 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
     },
   );
 
+  addMetricsRoute(app, metrics);
+  addDescriptionRoute(app);
+  addDocsPage(app);
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/'));
+}
+
+function addMetricsRoute(app: HttpApp, metrics: Metrics): void {
   app.get(
     '/metrics',
-    { schema: { summary: 'Metrics in the Prometheus text format', tags } },
+    {
+      schema: {
+        operationId: 'getMetrics',
+        summary: 'Metrics in the Prometheus text format',
+        description: 'Metrics of this process, and global ones if it holds their lease.',
+        tags,
+        response: {
+          200: {
+            description: 'One line per value.',
+            content: {
+              'text/plain': { schema: Type.String({ examples: ['process_cpu_seconds_total 1.5'] }) },
+            },
+          },
+        },
+      },
+    },
     async (_, reply) => {
       const text = await metrics.render();
       return reply.type(metrics.contentType).send(text);
     },
   );
+}
 
+function addDescriptionRoute(app: HttpApp): void {
   let description: string | undefined;
-  app.get('/openapi.json', { schema: { summary: 'This OpenAPI document', tags } }, (_request, reply) => {
-    description ??= JSON.stringify(openApiDocument(app));
-    return reply.type('application/json').send(description);
-  });
-
-  addDocsPage(app);
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/'));
+  app.get(
+    '/openapi.json',
+    {
+      schema: {
+        operationId: 'getOpenApi',
+        summary: 'This OpenAPI document',
+        description: 'Describes the routes of this process: without the role `api` only these.',
+        tags,
+        response: { 200: DescriptionSchema },
+      },
+    },
+    async (_request, reply) => {
+      description ??= JSON.stringify(openApiDocument(app));
+      return reply.type('application/json').send(description);
+    },
+  );
 }

@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { Action, closed, Name, nullable, SagaId, StatusSchema, Timestamp } from '../schemas.ts';
+import { closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { Action, Name, SagaId, StatusSchema } from '../schemas.ts';
 
 export const SagaListQuery = Type.Object(
   {
@@ -16,10 +17,13 @@ export const SagaListQuery = Type.Object(
 const SagaSchema = Type.Object(
   {
     saga_id: SagaId,
-    workflow_name: Type.String(),
+    workflow_name: Type.String({ examples: ['buy'] }),
     current_step: Type.Integer({ description: 'The first step that is not done, from 0.' }),
     status: StatusSchema,
-    payload: Type.Unknown({ description: 'As stored; null if it is omitted.' }),
+    payload: Type.Unknown({
+      examples: [{ sku: 'shoe', qty: 1 }],
+      description: 'As stored; null if it is omitted.',
+    }),
     correlation_id: nullable(Type.String()),
     initiated_by: nullable(Type.String()),
     error_message: nullable(Type.String({ description: 'Why it is undone: the first cause.' })),
@@ -28,16 +32,25 @@ const SagaSchema = Type.Object(
     compensation: Type.Enum(['none', 'running', 'done', 'stuck', 'resolved']),
     needs_attention: Type.Boolean(),
     deadline_at: nullable(Timestamp),
-    definition_hash: nullable(Type.String({ description: 'The definition that it started with and keeps.' })),
+    definition_hash: nullable(
+      Type.String({
+        examples: ['sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+        description: 'The definition that it started with and keeps.',
+      }),
+    ),
     stuck: Type.Optional(
       Type.Object(
-        { step: nullable(Type.String()), action: Action, reason: Type.String() },
+        {
+          step: nullable(Type.String({ examples: ['reserve'] })),
+          action: Action,
+          reason: Type.String({ examples: ['timed out after 3000 ms'] }),
+        },
         { description: 'Only while it needs attention: where and why.' },
       ),
     ),
     waiting_for: Type.Optional(
       Type.Object(
-        { service: Type.String(), since: Timestamp },
+        { service: Type.String({ examples: ['inventory'] }), since: Timestamp },
         { description: 'Only while its next call waits for a service whose circuit is open.' },
       ),
     ),
@@ -62,22 +75,26 @@ export const SagaWithStepsSchema: TSchema = Type.Object(
           id: Type.String({ format: 'uuid' }),
           saga_id: SagaId,
           step_index: Type.Integer(),
-          step_name: Type.String(),
+          step_name: Type.String({ examples: ['reserve'] }),
           action: Action,
           status: nullable(
             Type.Enum(['SUCCESS', 'FAILED', 'TIMEOUT', 'SKIPPED'], {
               description: 'Null while the attempt is open.',
             }),
           ),
-          request_payload: Type.Unknown(),
-          response_payload: Type.Unknown(),
+          request_payload: Type.Unknown({ examples: [{ sku: 'shoe' }] }),
+          response_payload: Type.Unknown({ examples: [{ id: 'r-1' }] }),
           error_message: nullable(Type.String()),
           started_at: nullable(Timestamp),
           completed_at: nullable(Timestamp),
           updated_at: nullable(Timestamp),
-          attempt: Type.Integer(),
+          attempt: Type.Integer({ examples: [1] }),
           actor: Type.Optional(Type.String({ description: 'Only if an operator wrote or retried it.' })),
-          reason: Type.Optional(nullable(Type.String({ description: "The operator's reason." }))),
+          reason: Type.Optional(
+            nullable(
+              Type.String({ examples: ['timed out after 3000 ms'], description: "The operator's reason." }),
+            ),
+          ),
         },
         { title: 'StepLog' },
       ),
@@ -91,14 +108,19 @@ export const ServiceListSchema: TSchema = Type.Object({
   services: Type.Array(
     Type.Object(
       {
-        name: Type.String(),
+        name: Type.String({ examples: ['inventory'] }),
         type: Type.Enum(['http', 'grpc']),
         idempotent: Type.Boolean(),
         circuit: Type.Enum(['closed', 'open'], {
           description: 'Open: the service is down, and only probes are sent to it.',
         }),
         since: nullable(Timestamp),
-        reason: nullable(Type.String({ description: 'The last failure before the circuit opened.' })),
+        reason: nullable(
+          Type.String({
+            examples: ['timed out after 3000 ms'],
+            description: 'The last failure before the circuit opened.',
+          }),
+        ),
         next_probe_at: nullable(Timestamp),
         waiting: Type.Integer({ description: 'How many sagas wait for it.' }),
       },

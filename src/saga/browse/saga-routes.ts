@@ -18,7 +18,10 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   addListRoute(app, {
     slice: 'saga',
     path: root,
+    operationId: 'listSagas',
     summary: 'List sagas, newest first',
+    description:
+      'Filters by workflow, status, correlation id and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: SagaListQuery,
     answer: SagaListSchema,
     items: 'sagas',
@@ -41,7 +44,10 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     `${root}/:saga_id`,
     {
       schema: {
-        summary: 'Show one saga with all attempts at its steps, archived or not',
+        operationId: 'getSaga',
+        summary: 'Get one saga with all attempts at its steps',
+        description: 'Finds live and archived sagas.',
+        errors: [404],
         params: SagaParams,
         response: { 200: SagaWithStepsSchema },
       },

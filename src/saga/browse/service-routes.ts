@@ -17,7 +17,9 @@ export function addServiceRoutes(app: HttpApp, { db, services }: ServiceRouteDep
     '/api/v1/services',
     {
       schema: {
-        summary: 'List the services that workflows call, and which of them are down',
+        operationId: 'listServices',
+        summary: 'List the services that workflows call',
+        description: 'Shows which services are down, since when, and how many sagas wait for them.',
         response: { 200: ServiceListSchema },
       },
     },

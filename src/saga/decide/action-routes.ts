@@ -23,24 +23,34 @@ export type ActionRouteDeps = DecideDeps & Readonly<{ log: Logger }>;
 const root = '/api/v1/sagas/:saga_id';
 const noReason = 'no reason given';
 
+type Texts = Readonly<{ summary: string; description: string }>;
+
 /** What operators do with sagas and their stuck steps. */
 export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
-  addAbortRoute(
-    'cancel',
-    'Cancel: undo everything and end as CANCELLED; responds as soon as the request is stored',
-  );
-  addAbortRoute(
-    'compensate',
-    'Compensate: undo everything and end as FAILED; responds as soon as the request is stored',
-  );
-  addPlainRoute('retry', 'Retry the stuck step with a new budget');
-  addPlainRoute('skip', 'Skip the stuck step and continue without it');
+  addAbortRoute('cancel', {
+    summary: 'Cancel a saga',
+    description: 'Undoes everything; the saga ends as CANCELLED. Answers as soon as the request is stored.',
+  });
+  addAbortRoute('compensate', {
+    summary: 'Compensate a saga',
+    description: 'Undoes everything; the saga ends as FAILED. Answers as soon as the request is stored.',
+  });
+  addPlainRoute('retry', {
+    summary: 'Retry a stuck step',
+    description: 'The step gets a new budget of attempts.',
+  });
+  addPlainRoute('skip', {
+    summary: 'Skip a stuck step',
+    description: 'The saga continues without it. Refused if a later step needs its output.',
+  });
   addResolveRoute(app, deps);
 
-  function addAbortRoute(kind: AbortRequest['kind'], summary: string): void {
+  function addAbortRoute(kind: AbortRequest['kind'], texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/${kind}`,
-      summary,
+      operationId: `${kind}Saga`,
+      ...texts,
+      errors: [404, 409],
       params: SagaParams,
       body: OptionalReasonBody,
       answer: AbortedSchema,
@@ -55,10 +65,12 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
     });
   }
 
-  function addPlainRoute(kind: 'retry' | 'skip', summary: string): void {
+  function addPlainRoute(kind: 'retry' | 'skip', texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/steps/:step/${kind}`,
-      summary,
+      operationId: `${kind}Step`,
+      ...texts,
+      errors: [404, 409, 422],
       params: StepParams,
       body: ReasonBody,
       answer: ActedSchema,
@@ -70,7 +82,11 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
 function addResolveRoute(app: HttpApp, deps: ActionRouteDeps): void {
   addActionRoute(app, {
     path: `${root}/steps/:step/resolve`,
-    summary: 'Record the outcome of the stuck step',
+    operationId: 'resolveStep',
+    summary: 'Record the outcome of a stuck step',
+    description:
+      'For a step whose outcome somebody has found out. `output` stands for the answer of the service and needs the outcome `done`.',
+    errors: [404, 409, 422],
     params: StepParams,
     body: ResolveBody,
     answer: ActedSchema,

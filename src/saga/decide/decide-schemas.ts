@@ -1,12 +1,24 @@
 import { Type, type TSchema } from 'typebox';
-import { Action, closed, nullable, SagaId, sagaIdParameter, StatusSchema, Timestamp } from '../schemas.ts';
+import {
+  checkedAs,
+  closed,
+  Instant,
+  nullable,
+  Reason,
+  Timestamp,
+  Uuid,
+} from '../../platform/http/schema-parts.ts';
+import { Action, SagaId, sagaIdParameter, StatusSchema } from '../schemas.ts';
 import { errorClasses, skipReasons } from './find-stuck.ts';
-
-const Reason = Type.String({ minLength: 1, maxLength: 1000, pattern: '\\S' });
 
 export const StepParams = Type.Object({
   ...sagaIdParameter,
-  step: Type.String({ minLength: 1, maxLength: 1000, description: "The step's name in the workflow." }),
+  step: Type.String({
+    examples: ['reserve'],
+    minLength: 1,
+    maxLength: 1000,
+    description: "The step's name in the workflow.",
+  }),
 });
 export const OptionalReasonBody = Type.Optional(
   nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)),
@@ -16,7 +28,10 @@ export const ResolveBody = Type.Object(
   {
     reason: Reason,
     outcome: Type.Optional(
-      Type.Enum(['done', 'not_done'], { description: 'Of an action; an undo is always resolved as done.' }),
+      Type.Enum(['done', 'not_done'], {
+        examples: ['done'],
+        description: 'Of an action; an undo is always resolved as done.',
+      }),
     ),
     output: Type.Optional(
       Type.Unknown({ description: 'With the outcome done: what the step would have responded.' }),
@@ -29,21 +44,33 @@ export const AbortedSchema: TSchema = Type.Object({
   success: Type.Literal(true),
   saga_id: SagaId,
   status: StatusSchema,
-  message: Type.String(),
+  message: Type.String({ examples: ['undoing'] }),
 });
 
 export const ActedSchema: TSchema = Type.Object({
   success: Type.Literal(true),
   saga_id: SagaId,
-  step: Type.String(),
+  step: Type.String({ examples: ['reserve'] }),
   status: StatusSchema,
-  message: Type.String(),
+  message: Type.String({ examples: ['undoing'] }),
 });
 
 const OptionalName = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }));
-const Instant = Type.Optional(Type.String({ maxLength: 64, description: 'ISO 8601 with time zone.' }));
 
 export const defaultRetryLimit = 1000;
+
+/** A request has at least one of these. */
+export const retryCriteria = [
+  'workflow_name',
+  'step',
+  'action',
+  'error_class',
+  'created_from',
+  'created_to',
+  'stuck_from',
+  'stuck_to',
+  'saga_ids',
+] as const;
 
 export const RetryBody = Type.Object(
   {
@@ -56,12 +83,12 @@ export const RetryBody = Type.Object(
           'How the last attempt at the stuck step ended; unserved and unavailable: there was no call.',
       }),
     ),
-    created_from: Instant,
-    created_to: Instant,
-    stuck_from: Instant,
-    stuck_to: Instant,
+    created_from: Type.Optional(Instant),
+    created_to: Type.Optional(Instant),
+    stuck_from: Type.Optional(Instant),
+    stuck_to: Type.Optional(Instant),
     saga_ids: Type.Optional(
-      Type.Array(Type.String({ maxLength: 1000 }), {
+      Type.Array(Uuid, {
         minItems: 1,
         maxItems: 1000,
         description: 'Sagas named here are retried even if their service is not idempotent.',
@@ -69,16 +96,23 @@ export const RetryBody = Type.Object(
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: defaultRetryLimit })),
     preview: Type.Optional(Type.Boolean({ description: 'Only report what would be retried.' })),
-    reason: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1000,
-        pattern: '\\S',
-        description: 'Required unless it is a preview.',
-      }),
-    ),
+    reason: Type.Optional({ ...Reason, description: 'Required unless it is a preview.' }),
   },
-  closed,
+  {
+    ...closed,
+    examples: [{ workflow_name: 'buy', error_class: 'unavailable', reason: 'the partner is back' }],
+    ...checkedAs({
+      allOf: [
+        { anyOf: retryCriteria.map((name) => ({ required: [name] })) },
+        {
+          anyOf: [
+            { required: ['reason'] },
+            { properties: { preview: { const: true } }, required: ['preview'] },
+          ],
+        },
+      ],
+    }),
+  },
 );
 
 const DoneSchema = Type.Object(
@@ -104,11 +138,11 @@ const PreviewSchema = Type.Object(
     sample: Type.Array(
       Type.Object({
         saga_id: SagaId,
-        workflow_name: Type.String(),
-        step: Type.String(),
+        workflow_name: Type.String({ examples: ['buy'] }),
+        step: Type.String({ examples: ['reserve'] }),
         action: Action,
         error_class: nullable(Type.String()),
-        reason: Type.String(),
+        reason: Type.String({ examples: ['the partner confirmed it by phone'] }),
         created_at: nullable(Timestamp),
         stuck_at: nullable(Timestamp),
       }),

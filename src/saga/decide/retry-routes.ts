@@ -5,7 +5,7 @@ import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Op } from '../domain/saga-state.ts';
 import { invalidInput } from '../saga-errors.ts';
-import { defaultRetryLimit, RetriedSchema, RetryBody } from './decide-schemas.ts';
+import { defaultRetryLimit, RetriedSchema, RetryBody, retryCriteria } from './decide-schemas.ts';
 import type { ErrorClass, RetryPreview, StuckFilter } from './find-stuck.ts';
 import { previewRetry, retrySagas, type BulkRetryDeps, type RetriedSagas } from './retry-sagas.ts';
 
@@ -14,7 +14,12 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
     '/api/v1/sagas/retry',
     {
       schema: {
-        summary: 'Retry the stuck sagas that match a filter, or preview them',
+        operationId: 'retrySagas',
+        summary: 'Retry the stuck sagas that match a filter',
+        description:
+          'Needs at least one filter, and a reason unless it is a preview. With `preview` nothing changes. If `has_more` is true, repeat the request.',
+        errors: [409],
+        takesActor: true,
         body: RetryBody,
         response: { 200: RetriedSchema },
       },
@@ -43,21 +48,9 @@ type FilterBody = Readonly<{
   saga_ids?: readonly string[];
 }>;
 
-const criteria = [
-  'workflow_name',
-  'step',
-  'action',
-  'error_class',
-  'created_from',
-  'created_to',
-  'stuck_from',
-  'stuck_to',
-  'saga_ids',
-] as const satisfies readonly (keyof FilterBody)[];
-
 function filterOf(body: FilterBody): StuckFilter {
-  if (criteria.every((criterion) => body[criterion] === undefined))
-    throw invalidInput('body', 'min_properties', `must have one of: ${criteria.join(', ')}`);
+  if (retryCriteria.every((criterion) => body[criterion] === undefined))
+    throw invalidInput('body', 'min_properties', `must have one of: ${retryCriteria.join(', ')}`);
   const instantOf = (field: 'created_from' | 'created_to' | 'stuck_from' | 'stuck_to'): Date | null => {
     const text = body[field];
     if (text === undefined) return null;

@@ -1,9 +1,9 @@
 import { Type, type TSchema } from 'typebox';
 import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import { closed } from '../../platform/http/schema-parts.ts';
 import { toStored } from '../domain/workflow/workflow-hash.ts';
 import { throwNotFound } from '../saga-errors.ts';
-import { closed } from '../schemas.ts';
 import { registerWorkflow, type RegisterDeps } from './register-workflow.ts';
 import { readWorkflow } from './workflow-yaml.ts';
 import { findWorkflow, listWorkflows, type RegisteredWorkflow } from './workflows-table.ts';
@@ -15,7 +15,12 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
     root,
     {
       schema: {
-        summary: 'Register a workflow: new sagas use it, running sagas keep theirs',
+        operationId: 'registerWorkflow',
+        summary: 'Register a workflow',
+        description:
+          'New sagas use it; running sagas keep the definition that they started with. Registering the same definition again changes nothing.',
+        errors: [409],
+        takesActor: true,
         body: NewWorkflowBody,
         response: { 201: RegisteredSchema },
       },
@@ -30,7 +35,14 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
 
   app.get(
     root,
-    { schema: { summary: 'List the registered workflows', response: { 200: WorkflowListSchema } } },
+    {
+      schema: {
+        operationId: 'listWorkflows',
+        summary: 'List the registered workflows',
+        description: 'Shows the current definition of each workflow.',
+        response: { 200: WorkflowListSchema },
+      },
+    },
     async (_request, reply) => reply.send({ workflows: (await listWorkflows(deps.db)).map(presentWorkflow) }),
   );
 
@@ -38,7 +50,10 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
     `${root}/:name`,
     {
       schema: {
-        summary: 'Show one workflow with its definition',
+        operationId: 'getWorkflow',
+        summary: 'Get one workflow with its definition',
+        description: 'The definition contains all defaults.',
+        errors: [404],
         params: WorkflowParams,
         response: { 200: WorkflowSchema },
       },
@@ -55,18 +70,33 @@ function presentWorkflow({ hash, workflow: { name, steps } }: RegisteredWorkflow
   return { name, step_count: steps.length, step_names: steps.map((step) => step.name), hash };
 }
 
-const WorkflowParams = Type.Object({ name: Type.String({ minLength: 1, maxLength: 1000 }) });
+const WorkflowParams = Type.Object({
+  name: Type.String({ examples: ['buy'], minLength: 1, maxLength: 1000 }),
+});
+
+const exampleWorkflow = `name: buy
+steps:
+  - name: reserve
+    service: inventory
+    method: POST /reserve
+    compensate: POST /release
+`;
 
 const NewWorkflowBody = Type.Object(
-  { workflow_yaml: Type.String({ description: 'The workflow as YAML or JSON.' }) },
+  {
+    workflow_yaml: Type.String({ description: 'The workflow as YAML or JSON.', examples: [exampleWorkflow] }),
+  },
   closed,
 );
 
 const workflow = {
-  name: Type.String(),
-  step_count: Type.Integer(),
-  step_names: Type.Array(Type.String()),
-  hash: Type.String({ description: 'Of the definition with all defaults. New sagas use this definition.' }),
+  name: Type.String({ examples: ['buy'] }),
+  step_count: Type.Integer({ examples: [1] }),
+  step_names: Type.Array(Type.String({ examples: ['reserve'] })),
+  hash: Type.String({
+    examples: ['sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+    description: 'Of the definition with all defaults. New sagas use this definition.',
+  }),
 };
 
 const RegisteredSchema: TSchema = Type.Object({
@@ -74,6 +104,7 @@ const RegisteredSchema: TSchema = Type.Object({
   step_count: workflow.step_count,
   hash: workflow.hash,
   warnings: Type.Array(Type.String(), {
+    examples: [[]],
     description: 'Calls that may fail: services that are not configured here or could not be checked.',
   }),
 });

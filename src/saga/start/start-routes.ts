@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type, type TSchema } from 'typebox';
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import { checkedAs, closed } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { invalidInput } from '../saga-errors.ts';
-import { closed, MAX_NAME_LENGTH, Name, SagaId } from '../schemas.ts';
+import { MAX_NAME_LENGTH, SagaId } from '../schemas.ts';
 import { startSaga } from './start-saga.ts';
 
 export function addStartRoutes(app: HttpApp, db: Queryable): void {
@@ -13,7 +14,11 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
     {
       config: { exactJson: true },
       schema: {
-        summary: 'Start a saga; a repeated idempotency key returns the saga it started',
+        operationId: 'startSaga',
+        summary: 'Start a saga',
+        description:
+          'With an `idempotency-key`, repeating the request returns the saga that the first one started.',
+        errors: [404, 409, 422],
         headers: KeyHeaders,
         body: NewSagaBody,
         response: { 200: StartedSchema, 201: StartedSchema },
@@ -39,7 +44,8 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
   );
 }
 
-const keyPattern = /^[!-~]{1,255}$/;
+const KEY_PATTERN = '^[!-~]{1,255}$';
+const keyPattern = new RegExp(KEY_PATTERN);
 
 /** Node joins a header that was sent twice with a comma and a space, which no key contains. */
 function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
@@ -53,20 +59,28 @@ const KeyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       description: 'If this key was used before for this workflow, the response is the saga it started.',
+      examples: ['order-7'],
+      ...checkedAs({ minLength: 1, maxLength: 255, pattern: KEY_PATTERN }),
     }),
   ),
 });
 
+const nameLimits = { minLength: 1, maxLength: MAX_NAME_LENGTH };
+
 const NewSagaBody = Type.Object(
   {
-    workflow_name: Name,
+    workflow_name: Type.String({ ...nameLimits, examples: ['buy'] }),
     payload: Type.Optional(
-      Type.Object({}, { description: 'The input of its steps, which may map parts of it.' }),
+      Type.Object(
+        {},
+        {
+          description: 'The input of its steps, which may map parts of it.',
+          examples: [{ sku: 'shoe', qty: 1 }],
+        },
+      ),
     ),
-    correlation_id: Type.Optional(Name),
-    initiated_by: Type.Optional(
-      Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: 'The calling service.' }),
-    ),
+    correlation_id: Type.Optional(Type.String({ ...nameLimits, examples: ['order-7'] })),
+    initiated_by: Type.Optional(Type.String({ ...nameLimits, description: 'The calling service.' })),
     definition_hash: Type.Optional(
       Type.String({
         pattern: '^sha256:[0-9a-f]{64}$',

@@ -1,0 +1,148 @@
+import { statusOf } from '../errors/error-status.ts';
+import type { ErrorKind } from '../../../kernel/errors.ts';
+
+/** What many operations of the OpenAPI document share, as its named components. */
+
+type ErrorPart = Readonly<{ name: string; description: string; code: string; message: string }>;
+
+/** Statuses that a route names if a request can get them; every route can get the others. */
+export type NamedErrorStatus = 404 | 409 | 422;
+
+const errorParts: Readonly<Record<number, ErrorPart>> = {
+  400: {
+    name: 'BadRequest',
+    description: 'The request is not valid; `error.details` names the fields.',
+    code: 'SYS_JOBS_VALIDATION_ERROR',
+    message: 'id must be a UUID',
+  },
+  403: {
+    name: 'Forbidden',
+    description: 'A web page of another origin sent the request.',
+    code: 'SYS_HTTP_FORBIDDEN',
+    message: 'cross-origin requests are not allowed',
+  },
+  404: {
+    name: 'NotFound',
+    description: 'There is no such item.',
+    code: 'SYS_JOBS_NOT_FOUND',
+    message: 'job not found: 01a1dfae-c3a5-7000-8007-f35eedc32390',
+  },
+  409: {
+    name: 'Conflict',
+    description:
+      'The state of the item does not allow it, or another transaction has locked it; with `Retry-After` the same request may succeed later.',
+    code: 'SYS_JOBS_BUSY',
+    message: 'the job is locked by another transaction; try again',
+  },
+  413: {
+    name: 'TooLarge',
+    description: 'The body, one of its fields or the answer is too large.',
+    code: 'SYS_JOBS_TOO_LARGE',
+    message: 'the body must not be larger than 1048576 bytes',
+  },
+  415: {
+    name: 'UnsupportedMediaType',
+    description: 'The body is not JSON.',
+    code: 'SYS_JOBS_UNSUPPORTED_MEDIA_TYPE',
+    message: 'the content type must be application/json',
+  },
+  421: {
+    name: 'MisdirectedRequest',
+    description: 'The Host header names another server; see `server.allowed_hosts`.',
+    code: 'SYS_HTTP_MISDIRECTED_REQUEST',
+    message: 'unknown host example.com; add the name to server.allowed_hosts',
+  },
+  422: {
+    name: 'Unprocessable',
+    description: 'The request is valid, but cannot be done with this item.',
+    code: 'SYS_OUTBOX_IDEMPOTENCY_MISMATCH',
+    message: 'the idempotency key was used for another request',
+  },
+  500: {
+    name: 'InternalError',
+    description: 'A defect of the server.',
+    code: 'SYS_JOBS_INTERNAL_ERROR',
+    message: 'internal error',
+  },
+  503: {
+    name: 'Unavailable',
+    description: 'The database, the broker or memory is unavailable; try again later.',
+    code: 'SYS_JOBS_UNAVAILABLE',
+    message: 'the database is unavailable',
+  },
+};
+
+/** Statuses whose answers may say when to try again. */
+const retryable: ReadonlySet<number> = new Set(
+  (['conflict', 'unavailable'] satisfies ErrorKind[]).map((kind) => statusOf(kind)),
+);
+
+const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
+
+function errorComponent(status: number, { description, code, message }: ErrorPart): object {
+  const retryAfter = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } };
+  const example = { error: { code, message, request_id: 'req_5f2b9c0d1e3a', details: [] } };
+  return {
+    description,
+    headers: { ...requestIdHeader, ...(retryable.has(status) ? retryAfter : {}) },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' }, example } },
+  };
+}
+
+export const sharedComponents = {
+  responses: Object.fromEntries(
+    Object.entries(errorParts).map(([status, part]) => [part.name, errorComponent(Number(status), part)]),
+  ),
+  headers: {
+    RequestId: {
+      description: 'The `x-request-id` of the request, or a new one; also in the error and the logs.',
+      schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,128}$' },
+    },
+    RetryAfter: {
+      description: 'After how many seconds to try again.',
+      schema: { type: 'integer', minimum: 0 },
+    },
+    IdempotentReplayed: {
+      description: '`true` if an earlier request had this idempotency key.',
+      schema: { type: 'string', const: 'true' },
+    },
+  },
+  parameters: {
+    Actor: {
+      name: 'x-actor',
+      in: 'header',
+      required: false,
+      description: 'Who acts, for the audit log; UTF-8, cut to 255 characters. Default: `anonymous`.',
+      schema: { type: 'string' },
+      example: 'alice@example.com',
+    },
+    RequestId: {
+      name: 'x-request-id',
+      in: 'header',
+      required: false,
+      description: 'Printable ASCII; any other value is replaced by a new id.',
+      schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,128}$' },
+    },
+  },
+};
+
+/** Every answer carries the request id, and a replayed one says so. */
+export function headersOf(status: string, takesKey: boolean): object {
+  const replayed = { 'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' } };
+  return { ...requestIdHeader, ...(takesKey && status === '200' ? replayed : {}) };
+}
+
+/** The error answers of an operation, in addition to those that it names. */
+export function errorResponsesOf(
+  method: string,
+  hasBody: boolean,
+  named: readonly NamedErrorStatus[],
+): Readonly<Record<string, object>> {
+  const isRead = method === 'get' || method === 'head';
+  const statuses = [400, ...(isRead ? [] : [403]), ...named, 413, ...(hasBody ? [415] : []), 421, 500, 503];
+  return Object.fromEntries(
+    statuses
+      .sort((a, b) => a - b)
+      .map((status) => [status, { $ref: `#/components/responses/${errorParts[status]?.name}` }]),
+  );
+}

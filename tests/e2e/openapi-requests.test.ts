@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from '../../src/platform/postgres/sql.ts';
+import { assertDocumented, operations, type Placed } from '../support/openapi-document.ts';
+import { startTestSystem, type TestSystem } from '../support/start-system.ts';
+import { storeMessage } from '../support/stored-message.ts';
+
+/** Sends the example of every operation to a server that has the item that it is about. No worker runs. */
+
+type Fields = Readonly<Record<string, unknown>>;
+/** What a request has in place of its example. */
+type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
+
+/** The examples of these do not succeed: nothing was read from a topic, and no saga is stuck. */
+const refused: Readonly<Record<string, number>> = {
+  forgetSource: 404,
+  seekSource: 404,
+  verifySource: 404,
+  retryStep: 409,
+  skipStep: 409,
+  resolveStep: 409,
+};
+
+let system: TestSystem;
+before(async () => {
+  system = await startTestSystem({
+    env: {
+      ROLES: 'api',
+      OUTBOX_DESTINATIONS: JSON.stringify({
+        broker: {
+          type: 'http',
+          url: 'http://127.0.0.1:9/orders',
+          idempotency: 'enforced',
+          dedup_window: '24h',
+        },
+      }),
+      SERVICES: JSON.stringify({ inventory: { type: 'http', base_url: 'http://127.0.0.1:9' } }),
+    },
+  });
+});
+after(() => system.drop());
+
+async function post(path: string, body: Fields, key?: string): Promise<Fields> {
+  const headers = key === undefined ? {} : { 'idempotency-key': key };
+  const answer = await system.api.post<Fields>(`/api/v1${path}`, body, headers);
+  assert.ok(answer.status < 300, answer.text);
+  return answer.body;
+}
+
+const storeMessageFor = async (status: 'PENDING' | 'DEAD'): Promise<Given> => ({
+  path: { id: await storeMessage(system.db, { status }) },
+});
+
+const addJob = async (): Promise<Given> => {
+  const { job_id } = await post('/jobs', { queue: 'mail', payload: {} });
+  return { path: { id: String(job_id) } };
+};
+
+const addDeadJob = async (): Promise<Given> => {
+  const given = await claimJob();
+  await post(`/jobs/${given.path?.['id']}/fail`, { ...given.body, error: 'no such user', retryable: false });
+  return given.path === undefined ? {} : { path: given.path };
+};
+
+const claimJob = async (): Promise<Given> => {
+  await post('/jobs', { queue: 'mail', payload: {}, priority: 100 });
+  const { jobs } = await post('/jobs/queues/mail/claim', { worker: 'mailer-1' });
+  const [job] = jobs as readonly Readonly<{ job_id: string; epoch: number }>[];
+  assert.ok(job);
+  return { path: { id: job.job_id }, body: { epoch: job.epoch } };
+};
+
+const addOrder = async (key: string): Promise<Given> => {
+  const body = { destination: 'broker', idempotency_key: key, request: {} };
+  const { id } = await post('/outbox/orders', body, key);
+  return { path: { id: String(id) } };
+};
+
+const addDeadOrder = async (key: string): Promise<Given> => {
+  const given = await addOrder(key);
+  const id = BigInt(given.path?.['id'] ?? 0);
+  await system.db.query(sql`
+    UPDATE outbox.outbox_orders SET status = 'dead', last_error = 'HTTP_400: no such symbol' WHERE id = ${id}`);
+  return given;
+};
+
+const startSaga = async (): Promise<Given> => {
+  const { saga_id } = await post('/sagas', { workflow_name: 'buy', payload: { sku: 'shoe' } });
+  return { path: { saga_id: String(saga_id) } };
+};
+
+/** What each operation needs to exist; an operation that is not named needs nothing. */
+const given: Readonly<Record<string, () => Promise<Given>>> = {
+  getMessage: () => storeMessageFor('PENDING'),
+  deleteMessage: () => storeMessageFor('DEAD'),
+  markMessageDead: () => storeMessageFor('PENDING'),
+  getMessageHistory: () => storeMessageFor('PENDING'),
+  getRawMessage: () => storeMessageFor('PENDING'),
+  reopenMessage: () => storeMessageFor('DEAD'),
+  retryMessage: () => storeMessageFor('PENDING'),
+  routeMessage: () => storeMessageFor('DEAD'),
+  getJob: addJob,
+  cancelJob: addJob,
+  requeueJob: addDeadJob,
+  discardJob: addDeadJob,
+  completeJob: claimJob,
+  failJob: claimJob,
+  heartbeatJob: claimJob,
+  releaseJob: claimJob,
+  pauseQueue: addJob,
+  getLedgerEntry: async () => ({ path: { key: 'ledger-0001' }, ...(await addOrder('ledger-0001'), {}) }),
+  getOrder: () => addOrder('order-get-1'),
+  cancelOrder: () => addOrder('order-cancel-1'),
+  skipOrder: () => addDeadOrder('order-skip-1'),
+  supersedeOrder: async () => ({
+    ...(await addDeadOrder('order-dead-1')),
+    body: { idempotency_key: 'order-corrected-1' },
+    key: 'order-corrected-1',
+  }),
+  getSaga: startSaga,
+  cancelSaga: startSaga,
+  compensateSaga: startSaga,
+  retryStep: startSaga,
+  skipStep: startSaga,
+  resolveStep: startSaga,
+};
+
+/** Workflows are registered before sagas start. */
+const ordered = operations.toSorted((a, b) => rank(a) - rank(b));
+
+function rank({ operation }: Placed): number {
+  return operation.operationId === 'registerWorkflow' ? 0 : 1;
+}
+
+for (const placed of ordered) {
+  const { operationId = '' } = placed.operation;
+  test(`the example of ${operationId} gets a documented answer`, async () => {
+    const answer = await send(placed, (await given[operationId]?.()) ?? {});
+    assertDocumented(placed, answer.status, answer.body, operationId);
+    const isExpected = operationId in refused ? answer.status === refused[operationId] : answer.status < 300;
+    assert.ok(isExpected, `${answer.status} ${answer.text}`);
+    assert.match(answer.headers.get('x-request-id') ?? '', /^req_/);
+  });
+}
+
+/** A parameter as it is written in a URL or a header. */
+function textOf(example: unknown): string {
+  return typeof example === 'string' ? example : JSON.stringify(example);
+}
+
+/** Sends all parameters that have an example. */
+async function send({ method, path, operation }: Placed, { path: ids = {}, body, key }: Given) {
+  let url = path;
+  const query = new URLSearchParams();
+  const headers: Record<string, string> = {};
+  for (const { name, in: place, example } of operation.parameters ?? []) {
+    if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(ids[name] ?? textOf(example)));
+    else if (example === undefined) continue;
+    else if (place === 'query') query.set(name, textOf(example));
+    else headers[name] = textOf(example);
+  }
+  if (key !== undefined) headers['idempotency-key'] = key;
+  const example = operation.requestBody?.content['application/json']?.example as Fields | undefined;
+  const text = example === undefined ? undefined : JSON.stringify({ ...example, ...body });
+  if (text !== undefined) headers['content-type'] = 'application/json';
+  const target = query.size === 0 ? url : `${url}?${query.toString()}`;
+  return system.api.raw({
+    method: method.toUpperCase(),
+    path: target,
+    headers,
+    ...(text === undefined ? {} : { body: text }),
+  });
+}
+
+test('a request without any of its required fields gets a documented refusal', async () => {
+  for (const placed of operations) {
+    if (placed.operation.requestBody?.required !== true) continue;
+    const answer = await system.api.raw({
+      method: placed.method.toUpperCase(),
+      path: placed.path.replaceAll(/\{\w+\}/g, '0'),
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'order-2026-1' },
+      body: '{}',
+    });
+    assertDocumented(placed, answer.status, answer.body, placed.operation.operationId ?? '');
+    assert.equal(answer.status, 400, answer.text);
+  }
+});
