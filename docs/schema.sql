@@ -351,6 +351,7 @@ TABLE platform.leases
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    succeeded_at timestamp with time zone
 TABLE platform.migrations
     slice text NOT NULL
     number integer NOT NULL

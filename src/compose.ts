@@ -3,13 +3,14 @@ import { hostname } from 'node:os';
 import { apiTags } from './compose/api-tags.ts';
 import { createBroker } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
+import { prepareSchema } from './compose/prepare-schema.ts';
+import { exportVersions } from './compose/process-metrics.ts';
 import type { Config } from './config/config.ts';
 import { acceptsHost } from './config/formats/accepts-host.ts';
 import type { KafkaConfig } from './config/resolve/resolve-kafka.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
-import { AppError } from './kernel/errors.ts';
 import { startAll, stopAll, type Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
@@ -22,12 +23,14 @@ import {
 import type { Broker } from './platform/broker/port.ts';
 import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
 import { databaseCheck, loginCheck } from './platform/postgres/database-check.ts';
+import { createCredentialWatch, exportPool } from './platform/postgres/database-metrics.ts';
 import { rightsCheck } from './platform/postgres/rights-check.ts';
 import type { Database } from './platform/postgres/database.ts';
-import { migrateUp, migrationStatus, type MigrationSource } from './platform/postgres/migrate.ts';
+import type { MigrationSource } from './platform/postgres/migrate.ts';
 import { createPlatformRetention } from './platform/work/platform-retention.ts';
 import { createReplica } from './platform/work/replicas.ts';
 import { isMissingRight, isOutage } from './platform/postgres/sqlstate.ts';
+import { createWorkWatch } from './platform/work/work-watch.ts';
 import { createWake, type Wake } from './platform/work/wake.ts';
 import type { Worker } from './platform/work/work.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
@@ -139,13 +142,17 @@ async function openParts(
   opened.push(async () => embedded?.stop());
   // A hanging statement would block db.end(); the embedded server ends its connections itself.
   opened.push(() => Promise.race([db.end(), sleep(closeWithinMs)]));
-  await prepareSchema(db, config.database.migrate, logger);
+  const migrations = await prepareSchema(db, migrationSources, config.database, logger);
+  exportVersions(metrics, { version: config.app.version, migrations });
+  exportPool(metrics, pool);
   const broker = await openBroker(config, wrap?.broker);
   opened.push(async () =>
     broker?.close().catch((error: unknown) => logger.warn({ err: error }, 'failed to close the broker')),
   );
+  const watch = createWorkWatch(metrics, schemas);
   const worker: Worker = {
     db,
+    watch,
     clock: systemClock,
     owner: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
     onStale(slice, count) {
@@ -157,10 +164,16 @@ async function openParts(
     replicaId: worker.owner,
     roles: config.roles,
     version: config.app.version,
+    beat: () => watch.beat('platform', 'heartbeat'),
     onError: (error) => logger.warn({ err: error }, 'failed to write the heartbeat'),
   });
+  const credentials = createCredentialWatch(db, {
+    metrics,
+    beat: () => watch.beat('platform', 'credentials'),
+    onError: (error) => logger.warn({ err: error }, 'failed to read when the credentials expire'),
+  });
   const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
-  return { db, pool, broker, worker, wake, replica, clock: systemClock, logger, metrics };
+  return { db, pool, broker, worker, wake, replica, credentials, clock: systemClock, logger, metrics };
 }
 
 async function openBroker(
@@ -266,7 +279,7 @@ function createServer(
 /** In the order in which they start; they stop in reverse. */
 function servicesOf(
   { roles }: Config,
-  { wake, replica, worker, logger }: Parts,
+  { wake, replica, credentials, worker, logger }: Parts,
   { dlq, outbox, jobs, saga, notify }: Slices,
   http: HttpServer,
 ): readonly Service[] {
@@ -293,6 +306,7 @@ function servicesOf(
   return [
     wake,
     replica,
+    credentials,
     ...(roles.includes('api') || roles.includes('workers') ? reapers : []),
     ...(roles.includes('workers') ? workers : []),
     ...(roles.includes('ingest') && dlq.reader !== null ? [dlq.reader] : []),
@@ -308,22 +322,6 @@ export function loggerFor(config: Config): Logger {
     environment: config.app.environment,
     level: config.telemetry.logLevel,
   });
-}
-
-async function prepareSchema(db: Database, migrate: boolean, logger: Logger): Promise<void> {
-  if (migrate)
-    await migrateUp(db, migrationSources, ({ slice, number, name }) =>
-      logger.info({ migration: `${slice}/${number} ${name}` }, 'applied migration'),
-    );
-  const status = await migrationStatus(db, migrationSources);
-  const missing = status.filter(({ state }) => state === 'pending' || state === 'changed');
-  if (missing.length > 0)
-    throw new AppError(
-      'SYS_PLATFORM_SCHEMA_OUTDATED',
-      'unavailable',
-      `${missing.length} migrations are missing, run \`redrive migrate up\`: ` +
-        missing.map(({ slice, number, name }) => `${slice}/${number} ${name}`).join(', '),
-    );
 }
 
 function kafkaName(kafka: KafkaConfig): string {

@@ -18,7 +18,6 @@ import { sql } from '../platform/postgres/sql.ts';
 import type { Wake } from '../platform/work/wake.ts';
 import { messages } from './messages-table.ts';
 import { hasRow, type Worker } from '../platform/work/work.ts';
-import { createBoundedLabels } from '../platform/telemetry/bounded-labels.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { withSpan } from '../platform/telemetry/tracing.ts';
@@ -30,7 +29,7 @@ import { addDecideRoutes } from './decide/routes.ts';
 import type { Publish } from './redrive/publish-claimed.ts';
 import type { RetryAllDeps } from './redrive/retry-all.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
-import { reapAttempts } from './redrive/settle-messages.ts';
+import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
 import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
 import type { Compression } from '../kernel/broker-record.ts';
 import { createTargetRule } from './domain/target-rule.ts';
@@ -40,6 +39,7 @@ import { ingestCheck } from './ingest/ingest-check.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
+import { createIngestMetrics } from './ingest/ingest-metrics.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
 
 /** For commands that work on the slice's topics or tables without running it. */
@@ -134,7 +134,8 @@ export function createDlq(deps: DlqDeps): Dlq {
     },
     reader,
     reaper: createReaper({
-      name: 'dlq reaper',
+      slice: 'dlq',
+      worker: deps.worker,
       clock: deps.clock,
       everyMs: reapEveryMs,
       shortestLeaseMs: options.retryLeaseMs,
@@ -173,6 +174,7 @@ function createRetryDeps(
     help: 'Attempts at messages, by how they ended.',
     labelNames: ['outcome'],
   });
+  for (const outcome of attemptEnds) retries.inc({ outcome }, 0);
   const gate = createSoloGate();
   return {
     worker,
@@ -217,7 +219,11 @@ function createPublish(broker: Broker, metrics: Metrics, timeoutMs: number): Pub
 
 function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logger): readonly Service[] {
   const archived = metrics.counter({ name: 'dlq_archived_total', help: 'Messages moved to the archive.' });
-  const gauges = createGauges(worker, { name: 'dlq.gauges', ...messageGauges(metrics, db), log });
+  const gauges = createGauges(worker, {
+    name: 'dlq.gauges',
+    ...messageGauges(metrics, db, { isArchiving: options.archive.enabled }),
+    log,
+  });
   if (!options.archive.enabled) return [gauges];
   const onArchived = (count: number): void => archived.inc(count);
   return [gauges, createMessageArchive(worker, { db, log, onArchived }, options.archive)];
@@ -229,12 +235,7 @@ function createReader(
   isDeadLetterTopic: (topic: string) => boolean,
 ): PartitionReader {
   const { db, worker, broker, metrics, options } = deps;
-  const ingested = metrics.counter({
-    name: 'dlq_ingested_total',
-    help: 'Dead letters stored.',
-    labelNames: ['topic'],
-  });
-  const labels = createBoundedLabels();
+  const counts = createIngestMetrics(metrics, deps.clock);
   return createPartitionReader({
     db,
     worker,
@@ -251,9 +252,9 @@ function createReader(
     setCluster: (clusterId) => deps.replica.setKafkaCluster(clusterId),
     waitForChange: (ms, signal) => deps.wake.wait(partitionsChannel, ms, signal),
     onInserted: (topic, ids) => log.debug({ topic, message_ids: ids }, 'stored messages'),
+    onRead: counts.read,
     onIngested(topic, records, bytes) {
-      ingested.inc({ topic: labels.labelOf(topic) }, records);
-      metrics.kafkaConsumed(topic, records);
+      counts.ingested(topic, records);
       log.info({ topic, records, bytes }, 'stored dead letters');
     },
     onStale: () => worker.onStale('dlq', 1),

@@ -21,6 +21,8 @@ export type ClaimedJob = Readonly<{
   lease: Lease;
   /** When the claim returned, on the monotonic clock. */
   claimedAtMs: number;
+  /** How long it had been due, by the database's clock. */
+  dueForMs: number;
 }>;
 
 export type ClaimOptions = Readonly<{
@@ -111,6 +113,7 @@ type ClaimedRow = Readonly<{
   max_retries: number;
   deferrals: number;
   trace: string | null;
+  due_for_ms: number;
   /** Only of the last row. */
   position: string | null;
 }>;
@@ -120,6 +123,9 @@ const shortBytes = 8192;
 const shortText = 16_384;
 const isShort = sql`pg_column_size(t.payload) <= ${shortBytes} AND pg_column_compression(t.payload) IS NULL
   AND octet_length(t.payload::text) <= ${shortText}`;
+
+/** `run_at` may be before the creation, but a job cannot have waited for longer than it exists. */
+const dueForMs = sql`GREATEST(date_part('epoch', clock_timestamp() - GREATEST(t.run_at, t.created_at)) * 1000, 0)`;
 
 /** `isOpen`: a further condition, with a leading AND. */
 async function claimDue(worker: Worker, options: ClaimOptions, isOpen: Sql = sql``): Promise<Claimed> {
@@ -144,8 +150,8 @@ async function claimDue(worker: Worker, options: ClaimOptions, isOpen: Sql = sql
         }),
     set: sql`status = 'running', started_at = clock_timestamp()`,
     returning: sql`t.job_id, CASE WHEN ${isReturned} THEN t.payload::text END AS payload, t.retry_count,
-      t.max_retries, t.deferrals, t.trace, t.sort_at`,
-    select: sql`job_id, payload, retry_count, max_retries, deferrals, trace, claim_epoch,
+      t.max_retries, t.deferrals, t.trace, t.sort_at, ${dueForMs} AS due_for_ms`,
+    select: sql`job_id, payload, retry_count, max_retries, deferrals, trace, due_for_ms, claim_epoch,
       CASE WHEN job_id = (SELECT c.job_id FROM claimed c ORDER BY c.sort_at DESC, c.job_id DESC LIMIT 1)
            THEN sort_at::text END AS position`,
     rowOrder: sql`sort_at, job_id`,
@@ -180,6 +186,7 @@ function claimedJob(
     trace: row.trace,
     lease,
     claimedAtMs,
+    dueForMs: row.due_for_ms,
   };
 }
 

@@ -112,7 +112,7 @@ export function createJobs(deps: JobsDeps): Jobs {
   );
   return {
     addRoutes: (app) => addRoutes(app, { ...deps, log, counts, work }),
-    queues: createQueueRefresh(queues, { db, log, options }),
+    queues: createQueueRefresh(queues, { db, worker, log, options }),
     reaper: createJobsReaper(
       { ...work, onReaped: (job) => counts.reaped(job) },
       {
@@ -146,12 +146,13 @@ function addRoutes(app: HttpApp, { db, clock, wake, log, counts, work, options }
 
 function createQueueRefresh(
   queues: Queues,
-  { db, log, options }: Pick<Parts, 'db' | 'log' | 'options'>,
+  { db, worker, log, options }: Pick<Parts, 'db' | 'worker' | 'log' | 'options'>,
 ): Service {
   const refreshing = createLoop({
     name: 'jobs queues',
     everyMs: refreshEveryMs,
     run: () => queues.refresh(),
+    beat: () => worker.watch?.beat('jobs', 'queues'),
     onError: (error) => log.warn({ err: error }, 'failed to load queue settings'),
   });
   return {
@@ -174,7 +175,11 @@ function createPushWorker({ wake, log, counts, work }: Parts): PushDeps['createW
       {
         ...work,
         solo,
-        claim,
+        async claim(request) {
+          const claimed = await claim(request);
+          counts.claimed(queue, claimed.jobs);
+          return claimed;
+        },
         readPayload,
         waitForWork: (_queue, ms, signal) => waits.waitForWork(pollMs(ms), signal),
         waitForDue: (_queue, ms, signal) => waits.waitForDue(pollMs(ms), signal),
@@ -193,7 +198,7 @@ function createMaintenance(
   log: Logger,
   counts: JobMetrics,
 ): readonly Service[] {
-  const cron = createCronService({ db, log, counts }, options.cron);
+  const cron = createCronService({ db, worker, log, counts }, options.cron);
   const gauges = jobGauges(metrics, { db, queues: options.queues.map(({ name }) => name) });
   return [
     ...(options.cron.length === 0 ? [] : [cron]),

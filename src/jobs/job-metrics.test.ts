@@ -66,7 +66,7 @@ test('completed, retried, deferred and stale jobs are not counted as dead letter
   counts.settled('mail', failed, 'failed');
   counts.settled('mail', deferred, 'pending');
   counts.settled('mail', failed, null);
-  assert.deepEqual([await valueOf('jobs_dead_letter_total{queue="mail"}'), lines], [undefined, []]);
+  assert.deepEqual([await valueOf('jobs_dead_letter_total{queue="mail"}'), lines], [0, []]);
   assert.equal(await valueOf('jobs_duration_seconds_count{queue="mail"}'), 3);
   assert.equal(await valueOf('jobs_duration_seconds_sum{queue="mail"}'), 6);
 });
@@ -102,6 +102,14 @@ test('a reaped attempt is counted by its new status', async () => {
   assert.equal(await valueOf('jobs_finished_total{queue="mail",outcome="failed"}'), 1);
   assert.equal(await valueOf('jobs_finished_total{queue="mail",outcome="dead_letter"}'), 1);
   assert.equal(await valueOf('jobs_dead_letter_total{queue="mail"}'), 1);
-  assert.equal(await valueOf('jobs_duration_seconds_count{queue="mail"}'), undefined);
+  assert.equal(await valueOf('jobs_duration_seconds_count{queue="mail"}'), 0);
   assert.deepEqual([lines.length, lines[0]?.['retry_count']], [1, 3]);
+});
+
+test('how long a job had been due is counted when it is claimed, unless that is forever', async () => {
+  const { counts, valueOf } = open();
+  counts.claimed('mail', [{ dueForMs: 20_000 }, { dueForMs: 45_000 }, { dueForMs: Infinity }]);
+  assert.equal(await valueOf('jobs_start_delay_seconds_count{queue="mail"}'), 2);
+  assert.equal(await valueOf('jobs_start_delay_seconds_bucket{le="30",queue="mail"}'), 1);
+  assert.equal(await valueOf('jobs_start_delay_seconds_sum{queue="mail"}'), 65);
 });

@@ -28,6 +28,7 @@ export type CountedSettlement = Settlement & Readonly<{ job: Partial<Pick<Claime
  */
 export type JobMetrics = Readonly<{
   enqueued(queue: string): void;
+  claimed(queue: string, jobs: readonly Pick<ClaimedJob, 'dueForMs'>[]): void;
   /** `status`: the job's status after the settle; null for a stale write. */
   settled(queue: string, settlement: CountedSettlement, status: string | null): void;
   reaped(job: DeadJob & Readonly<{ status: 'failed' | 'dead_letter' }>): void;
@@ -43,10 +44,52 @@ export function createJobMetrics(
   maxLabels?: number,
 ): JobMetrics {
   const labels = createBoundedLabels({ known: queues, limit: maxLabels });
+  const { enqueued, startDelay, finished, duration, deadLetters } = registerMetrics(metrics, queues);
+
+  const countDead = ({ jobId, queue, error, retryCount }: DeadJob): void => {
+    deadLetters.inc({ queue: labels.labelOf(queue) });
+    log.warn(
+      { job_id: jobId, queue, error: error.slice(0, maxLoggedError), retry_count: retryCount },
+      'job became a dead_letter and needs attention',
+    );
+  };
+
+  return {
+    enqueued: (queue) => enqueued.inc({ queue: labels.labelOf(queue) }),
+    claimed(queue, jobs) {
+      const label = labels.labelOf(queue);
+      // A job may have been created with a time of 'infinity'.
+      for (const { dueForMs } of jobs)
+        if (Number.isFinite(dueForMs)) startDelay.observe({ queue: label }, dueForMs / 1000);
+    },
+    settled(queue, settlement, status) {
+      const { job, ran } = settlement;
+      const label = labels.labelOf(queue);
+      const outcome = outcomeOf(settlement, status);
+      finished.inc({ queue: label, outcome });
+      if (ran !== null) duration.observe({ queue: label }, Math.max(0, ran.ms / 1000));
+      if (outcome !== 'dead_letter') return;
+      const retryCount = job.retryCount === undefined ? null : job.retryCount + 1;
+      countDead({ jobId: job.jobId, queue, error: errorOf(settlement), retryCount });
+    },
+    reaped({ status, ...job }) {
+      finished.inc({ queue: labels.labelOf(job.queue), outcome: status });
+      if (status === 'dead_letter') countDead(job);
+    },
+  };
+}
+
+function registerMetrics(metrics: Metrics, queues: readonly string[]) {
   const enqueued = metrics.counter({
     name: 'jobs_enqueued_total',
     help: 'Jobs that this process has added to a queue.',
     labelNames: ['queue'],
+  });
+  const startDelay = metrics.histogram({
+    name: 'jobs_start_delay_seconds',
+    help: 'How long jobs had been due when this process claimed them.',
+    labelNames: ['queue'],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 7200],
   });
   const finished = metrics.counter({
     name: 'jobs_finished_total',
@@ -65,31 +108,14 @@ export function createJobMetrics(
     labelNames: ['queue'],
   });
 
-  const countDead = ({ jobId, queue, error, retryCount }: DeadJob): void => {
-    deadLetters.inc({ queue: labels.labelOf(queue) });
-    log.warn(
-      { job_id: jobId, queue, error: error.slice(0, maxLoggedError), retry_count: retryCount },
-      'job became a dead_letter and needs attention',
-    );
-  };
-
-  return {
-    enqueued: (queue) => enqueued.inc({ queue: labels.labelOf(queue) }),
-    settled(queue, settlement, status) {
-      const { job, ran } = settlement;
-      const label = labels.labelOf(queue);
-      const outcome = outcomeOf(settlement, status);
-      finished.inc({ queue: label, outcome });
-      if (ran !== null) duration.observe({ queue: label }, Math.max(0, ran.ms / 1000));
-      if (outcome !== 'dead_letter') return;
-      const retryCount = job.retryCount === undefined ? null : job.retryCount + 1;
-      countDead({ jobId: job.jobId, queue, error: errorOf(settlement), retryCount });
-    },
-    reaped({ status, ...job }) {
-      finished.inc({ queue: labels.labelOf(job.queue), outcome: status });
-      if (status === 'dead_letter') countDead(job);
-    },
-  };
+  for (const queue of queues) {
+    enqueued.inc({ queue }, 0);
+    deadLetters.inc({ queue }, 0);
+    duration.zero({ queue });
+    startDelay.zero({ queue });
+    for (const outcome of outcomes) finished.inc({ queue, outcome }, 0);
+  }
+  return { enqueued, startDelay, finished, duration, deadLetters };
 }
 
 /** `status`: the job's status after the settle; null for a stale write. */

@@ -7,6 +7,8 @@ export function createLoop(options: {
   /** The pause after each round. */
   readonly everyMs: number | (() => number);
   readonly run: (stopping: AbortSignal) => Promise<void>;
+  /** Called at the start, and after every round without an error. */
+  readonly beat?: (() => void) | undefined;
   readonly onError: (error: unknown) => void;
 }): Service {
   const { everyMs } = options;
@@ -15,7 +17,7 @@ export function createLoop(options: {
 
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      await options.run(stopping.signal).catch(options.onError);
+      await options.run(stopping.signal).then(options.beat, options.onError);
       await sleep(typeof everyMs === 'number' ? everyMs : everyMs(), stopping.signal);
     }
   };
@@ -23,6 +25,7 @@ export function createLoop(options: {
   return {
     name: options.name,
     async start() {
+      options.beat?.();
       running = loop();
     },
     async stop() {

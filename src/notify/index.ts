@@ -55,12 +55,13 @@ export function createNotify(deps: NotifyDeps): Notify {
     name: 'notify',
     leaseMs: 15_000,
     onError,
-    async work(signal) {
+    async work(signal, beat) {
       while (!signal.aborted) {
         let waitMs = roundEveryMs;
         try {
           const round = await runRound(roundDeps);
           onRound(round);
+          beat();
           if (round.isFull) waitMs = 0;
         } catch (error) {
           onError(error);

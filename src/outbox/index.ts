@@ -92,7 +92,8 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     delivery: delivery.services,
     watch: delivery.watch,
     reaper: createReaper({
-      name: 'outbox reaper',
+      slice: 'outbox',
+      worker: deps.worker,
       clock: deps.clock,
       shortestLeaseMs: options.leaseMs,
       hasLeased: () => hasRow(db, orders, sql`t.status = 'sending'`),

@@ -198,6 +198,7 @@ function createRun(
       now: time.now,
       random: Math.random,
       onSettled,
+      beat: () => worker.watch?.beat('saga', 'engine'),
       ...createWaits(wake, sagaChannel, () => firstDueInMs(db)),
       onError: (what, error) => log.warn({ err: error }, `${what} failed`),
     },
@@ -205,7 +206,8 @@ function createRun(
   );
 
   const reaper = createReaper({
-    name: 'saga reaper',
+    slice: 'saga',
+    worker,
     clock,
     shortestLeaseMs: options.leaseSecs * 1000,
     hasLeased: () => hasRow(db, sagas, sql`t.lease_owner IS NOT NULL`),

@@ -87,7 +87,8 @@ export async function startJobsApi(): Promise<JobsApi> {
   const wake = createWake(db, { listen: true, worker: 'test', onError: () => {} });
   await wake.start();
   const settled: Settled[] = [];
-  const counts: Pick<JobMetrics, 'settled'> = {
+  const counts: Pick<JobMetrics, 'claimed' | 'settled'> = {
+    claimed: () => {},
     settled: (queue, { outcome }, status) => void settled.push([queue, outcome, status]),
   };
   const { server, logged } = createTestServer({ isOutage });
@@ -138,7 +139,7 @@ function addRoutes(
     store: { work },
     counts,
     wake,
-  }: Readonly<{ store: TestJobStore; counts: Pick<JobMetrics, 'settled'>; wake: Wake }>,
+  }: Readonly<{ store: TestJobStore; counts: Pick<JobMetrics, 'claimed' | 'settled'>; wake: Wake }>,
 ): void {
   const puller = createPuller({ ...work, counts, waitForWork: createWaitForJobs(wake) });
   addWorkerRoutes(app, { ...work, counts, puller });

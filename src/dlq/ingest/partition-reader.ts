@@ -64,6 +64,7 @@ export function createPartitionReader(deps: PartitionReaderDeps): PartitionReade
     name: 'dlq partition reader',
     discoveryTrouble: () => reader.trouble,
     async start() {
+      deps.worker.watch?.beat('dlq', 'discovery');
       running = Promise.all([
         assignPartitions(reader),
         renewLeases(reader),
@@ -125,6 +126,7 @@ async function assignPartitions(reader: Reader): Promise<void> {
       const balanced = await attempt(reader, 'balancing', () => balance(reader, known));
       isFine = balanced !== null && isFine;
     }
+    if (isFine) deps.worker.watch?.beat('dlq', 'discovery');
     failures = isFine ? 0 : failures + 1;
     const waitMs = isFine
       ? Math.min(balanceEveryMs, Math.max(50, reader.discoverAtMs - clock.monotonicMs()))

@@ -63,6 +63,7 @@ test('an error of a partition without new records is stored once and cleared onc
     maxRetries: 3,
     maxBytesInFlight: 1 << 26,
     onInserted: () => {},
+    onRead: () => {},
     onStored: () => {},
     onTrouble: () => {},
     onStale: () => {},

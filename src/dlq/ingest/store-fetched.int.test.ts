@@ -27,6 +27,7 @@ before(async () => {
     decode: createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) }),
     maxRetries: 3,
     onInserted: () => {},
+    onRead: () => {},
   };
 });
 after(() => database.drop());

@@ -23,6 +23,8 @@ export type StoreDeps = RowOptions &
     decode: (record: BrokerRecord, source: PartitionRef) => DeadLetter;
     /** Called after the commit. */
     onInserted: (topic: string, ids: readonly string[]) => void;
+    /** Called after the commit, for dead letters that were read for the first time. */
+    onRead: (topic: string, letters: readonly DeadLetter[]) => void;
   }>;
 
 /**
@@ -89,10 +91,12 @@ async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Bat
 
 /** Records that may be known already are looked up first: those read before, and those that carry our headers. */
 async function storePart(deps: StoreDeps, leased: LeasedPartition, batch: Batch): Promise<boolean> {
-  const isNew = batch.from >= leased.highOffset && batch.letters.every(({ lineage }) => lineage === null);
+  const isFirst = batch.from >= leased.highOffset;
+  const isNew = isFirst && batch.letters.every(({ lineage }) => lineage === null);
   const ids = isNew
     ? await insertBatch(deps, leased, batch)
     : await deps.db.transaction((tx) => mergeBatch(tx, deps, leased, batch));
   if (ids !== null && ids.length > 0) deps.onInserted(leased.topic, ids);
+  if (ids !== null && isFirst) deps.onRead(leased.topic, batch.letters);
   return ids !== null;
 }

@@ -16,6 +16,14 @@ export type AttemptOutcome = Outcome<
   Readonly<{ end: 'published'; partition: number; offset: bigint }> | Readonly<{ end: 'not_published' }>
 >;
 
+export const attemptEnds: readonly AttemptOutcome['end'][] = [
+  'published',
+  'not_published',
+  'failed',
+  'unknown',
+  'released',
+];
+
 /** The attempts of one claim. */
 export type EndedAttempts = Readonly<{
   lease: Lease;

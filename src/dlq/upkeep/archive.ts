@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import type { Service } from '../../kernel/service.ts';
-import type { Database } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createRetention, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
@@ -13,6 +13,9 @@ export type ArchiveDeps = Readonly<{
   onArchived: (count: number) => void;
 }>;
 
+/** Its row also says when messages were last archived. */
+const leaseName = 'dlq.archive';
+
 /** Archives and purges messages at the scheduled times. */
 export function createMessageArchive(
   worker: Worker,
@@ -21,7 +24,7 @@ export function createMessageArchive(
 ): Service {
   const cron = new Cron(schedule, { paused: true, timezone: 'UTC' });
   return createRetention(worker, {
-    name: 'dlq.archive',
+    name: leaseName,
     rounds: [
       {
         // Timers may fire a moment early: a second later the next time is never the one that was just served.
@@ -43,7 +46,23 @@ export function createMessageArchive(
 
 /** Runs the procedure that an operator can also call, and reads the count from its notice. It commits every batch. */
 export async function archiveMessages(db: Database, retentionDays: number): Promise<number> {
-  return countIn(await db.call(sql`CALL dlq.archive_old_dlq_messages(${retentionDays}::int)`));
+  const archived = countIn(await db.call(sql`CALL dlq.archive_old_dlq_messages(${retentionDays}::int)`));
+  await db.query(sql`
+    INSERT INTO platform.leases (name, succeeded_at) VALUES (${leaseName}, clock_timestamp())
+    ON CONFLICT (name) DO UPDATE SET succeeded_at = EXCLUDED.succeeded_at`);
+  return archived;
+}
+
+/**
+ * When messages were last archived, by the schedule or by a command, in seconds since 1970. Before that it is the time
+ * when the schema was created if there is a schedule, else null.
+ */
+export async function lastArchivedAt(db: Queryable, isScheduled: boolean): Promise<number | null> {
+  const [row] = await db.query<{ at: number | null }>(sql`
+    SELECT date_part('epoch', COALESCE(
+      (SELECT succeeded_at FROM platform.leases WHERE name = ${leaseName}),
+      CASE WHEN ${isScheduled} THEN (SELECT min(applied_at) FROM platform.migrations WHERE slice = 'dlq') END)) AS at`);
+  return row?.at ?? null;
 }
 
 export async function purgeArchive(db: Database, purgeDays: number): Promise<number> {

@@ -6,6 +6,8 @@ export type MessageCounts = Readonly<{
   /** The topic is null for all topics that are not counted by name. */
   topics: readonly Readonly<{ topic: string | null; counts: readonly (readonly [Status, number])[] }>[];
   oldestPendingSeconds: number;
+  /** Seconds since 1970; null without PENDING messages. */
+  oldestPendingAt: number | null;
 }>;
 
 /**
@@ -26,8 +28,9 @@ export async function countMessages(db: Queryable, namedTopics: number): Promise
            sum(resolved)::bigint AS "RESOLVED", sum(dead)::bigint AS "DEAD"
     FROM ranked
     GROUP BY 1`);
-  const oldest = await db.query<{ seconds: number }>(sql`
-    SELECT date_part('epoch', clock_timestamp() - t.created_at) AS seconds FROM dlq.dlq_messages t
+  const oldest = await db.query<{ seconds: number; at: number }>(sql`
+    SELECT date_part('epoch', clock_timestamp() - t.created_at) AS seconds,
+           date_part('epoch', t.created_at) AS at FROM dlq.dlq_messages t
     WHERE t.status = 'PENDING' AND isfinite(t.created_at)
     ORDER BY t.created_at, t.id
     LIMIT 1`);
@@ -37,6 +40,7 @@ export async function countMessages(db: Queryable, namedTopics: number): Promise
       counts: statuses.map((status) => [status, Number(counts[status] ?? 0n)] as const),
     })),
     oldestPendingSeconds: Math.max(0, oldest[0]?.seconds ?? 0),
+    oldestPendingAt: oldest[0]?.at ?? null,
   };
 }
 

@@ -4,24 +4,37 @@ import type { Metrics } from '../../platform/telemetry/metrics.ts';
 import type { Gauges } from '../../platform/work/gauges.ts';
 import { accountSources, type SourceAccount } from '../sources.ts';
 import { countMessages } from './count-messages.ts';
+import { lastArchivedAt } from './archive.ts';
 import { compactCounts } from './topic-counts.ts';
 
 const namedTopics = 200;
 const namedPartitions = 1000;
 
 /** Every measurement also compacts the running counts that it reads. */
-export function messageGauges(metrics: Metrics, db: Queryable): Gauges {
+export function messageGauges(
+  metrics: Metrics,
+  db: Queryable,
+  /** Without a schedule the archive is only watched once it has run. */
+  { isArchiving }: Readonly<{ isArchiving: boolean }>,
+): Gauges {
   const gauges = registerGauges(metrics);
   return {
     gauges: Object.values(gauges),
     async measure() {
       await compactCounts(db);
-      const [messages, sources] = await Promise.all([countMessages(db, namedTopics), accountSources(db)]);
+      const [messages, sources, archivedAt] = await Promise.all([
+        countMessages(db, namedTopics),
+        accountSources(db),
+        lastArchivedAt(db, isArchiving),
+      ]);
       return () => {
         for (const { topic, counts } of messages.topics)
           for (const [status, count] of counts)
             gauges.messages.inc({ status, topic: topic ?? otherLabel }, count);
         gauges.oldest.set(messages.oldestPendingSeconds);
+        if (messages.oldestPendingAt !== null) gauges.oldestAt.set(messages.oldestPendingAt);
+        if (archivedAt !== null) gauges.archivedAt.set(archivedAt);
+        gauges.missing.set(missingIn(sources));
         setLags(gauges, sources);
       };
     },
@@ -54,7 +67,24 @@ function registerGauges(metrics: Metrics) {
       name: 'dlq_oldest_pending_seconds',
       help: 'Age of the oldest PENDING message; exported by one replica.',
     }),
+    oldestAt: metrics.gauge({
+      name: 'dlq_oldest_pending_timestamp_seconds',
+      help: 'When it was stored; absent if no message is PENDING; exported by one replica.',
+    }),
+    missing: metrics.gauge({
+      name: 'dlq_accounting_missing_messages',
+      help: 'Offsets that were read and that no counter explains; exported by one replica.',
+    }),
+    archivedAt: metrics.gauge({
+      name: 'dlq_archive_last_success_timestamp_seconds',
+      help: 'When the archive last ran without an error, or when the schema was created; exported by one replica.',
+    }),
   };
+}
+
+/** A surplus is as wrong as a shortage: neither makes up for the other. */
+function missingIn(sources: readonly SourceAccount[]): number {
+  return sources.reduce((sum, { passed, explained }) => sum + Math.abs(Number(passed - explained)), 0);
 }
 
 function setLags(

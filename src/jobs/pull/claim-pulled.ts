@@ -8,7 +8,7 @@ import { mustRunAlone, pulledOwnerPrefix, type WorkDeps } from '../jobs-table.ts
 import { payloadTooLarge } from '../read-payload.ts';
 import { settleJobs, type Settlement } from '../settle-jobs.ts';
 
-export type PullDeps = WorkDeps & Readonly<{ counts: Pick<JobMetrics, 'settled'> }>;
+export type PullDeps = WorkDeps & Readonly<{ counts: Pick<JobMetrics, 'claimed' | 'settled'> }>;
 
 export type PullRequest = Readonly<{
   queue: string;
@@ -27,6 +27,7 @@ export type PulledJob = Readonly<{
   maxRetries: number;
   epoch: bigint;
   leaseUntil: Date;
+  dueForMs: number;
 }>;
 
 /** `isSoloDue`: a job that must run alone is due, or was until now. */
@@ -53,6 +54,7 @@ export async function claimPulled(
     return claimInside(as, { ...request, leaseMs });
   });
   for (const { settlement, status } of rejected) counts.settled(queue, settlement, status);
+  counts.claimed(queue, pulled.jobs);
   return pulled;
 }
 
@@ -172,11 +174,13 @@ async function withLeases(tx: Queryable, jobs: readonly ClaimedJob[]): Promise<r
     FROM ${unnestRows(sql`claimed`, jobs, [[sql`key`, sql`uuid[]`, ({ jobId }) => jobId]])}
     JOIN jobs.job_queue t ON t.job_id = claimed.key`);
   const leases = new Map(rows.map((row) => [row.job_id, row.lease_until]));
-  return jobs.flatMap(({ jobId, queue, payload, retryCount, maxRetries, lease }) => {
+  return jobs.flatMap(({ jobId, queue, payload, retryCount, maxRetries, lease, dueForMs }) => {
     const leaseUntil = leases.get(jobId);
     if (leaseUntil === undefined) return [];
     // The claim asked for text.
     const text = payload as string;
-    return [{ jobId, queue, payload: text, retryCount, maxRetries, epoch: lease.epoch, leaseUntil }];
+    return [
+      { jobId, queue, payload: text, retryCount, maxRetries, epoch: lease.epoch, leaseUntil, dueForMs },
+    ];
   });
 }

@@ -40,7 +40,7 @@ async function report(trouble: Trouble, queue: string, outcome: PulledOutcome): 
   const counted: unknown[] = [];
   const deps: PullDeps = {
     ...createTestJobStore(db, { worker, queues }).work,
-    counts: { settled: (_queue, _settlement, status) => void counted.push(status) },
+    counts: { claimed: () => {}, settled: (_queue, _settlement, status) => void counted.push(status) },
   };
   await db.query(sql`SELECT jobs.enqueue(${queue}, '{}', p_max_retries => 1)`);
   const { jobs } = await claimPulled(deps, {

@@ -15,6 +15,7 @@ const job: ClaimedJob = {
   payload: '{"id": 12345678901234567890, "price": 1.10}',
   isPayloadApart: false,
   claimedAtMs: 0,
+  dueForMs: 0,
   retryCount: 1,
   maxRetries: 3,
   deferrals: 0,

@@ -19,6 +19,7 @@ function jobOf(jobId: string, epoch = 1n): ClaimedJob {
     trace: null,
     lease: { owner: 'me', epoch, endsAtMs: Infinity },
     claimedAtMs: 0,
+    dueForMs: 0,
   };
 }
 

@@ -71,6 +71,7 @@ export function createPushers(deps: PushDeps, queues: readonly PushedQueue[]): P
     name: 'jobs replicas',
     everyMs: countReplicasEveryMs,
     run: async () => void (replicas = Math.max(1, await countPushing())),
+    beat: () => deps.worker.watch?.beat('jobs', 'replicas'),
     onError: (error) => log.warn({ err: error }, 'failed to count replicas'),
   });
   const pushers = targeted.map((queue) =>

@@ -25,6 +25,8 @@ export type ClaimLoopDeps = Readonly<{
   waitForWork: (ms: number, signal: AbortSignal) => Promise<unknown>;
   waitForDue: (ms: number, signal: AbortSignal) => Promise<unknown>;
   onError: (error: unknown) => void;
+  /** Called while the loop goes on, whether it finds jobs, has no room or waits for the last job. */
+  beat: () => void;
   stopping: AbortSignal;
 }>;
 
@@ -101,16 +103,21 @@ export class ClaimLoop {
     const most = concurrency + prefetch;
     const enoughRoom = Math.max(1, Math.floor(prefetch / 2));
     if (most - jobCount() < enoughRoom || isBlocked()) {
-      this.#lookedAtMs = clock.monotonicMs();
+      this.#noteLook();
       await capacity.wait(most - enoughRoom, pollMs);
       return true;
     }
     const claimedAtMs = clock.monotonicMs();
     const jobs = await this.#claimNext({ queue, limit: most - jobCount(), leaseMs });
-    this.#lookedAtMs = clock.monotonicMs();
+    this.#noteLook();
     this.#deps.accept(jobs, claimedAtMs);
     if (jobs.length === 0 && !this.#deps.isIdle()) await this.#untilWorkOrIdle();
     return jobs.length > 0;
+  }
+
+  #noteLook(): void {
+    this.#lookedAtMs = this.#deps.clock.monotonicMs();
+    this.#deps.beat();
   }
 
   #prefetch(): number {
@@ -132,7 +139,7 @@ export class ClaimLoop {
     const { queue, leaseMs } = this.#options;
     const claimedAtMs = clock.monotonicMs();
     const { jobs } = await claim({ queue, limit: 1, leaseMs, isSolo: true });
-    this.#lookedAtMs = clock.monotonicMs();
+    this.#noteLook();
     accept(jobs, claimedAtMs);
     await this.#untilIdle();
     // If there was one there may be more.
@@ -140,8 +147,11 @@ export class ClaimLoop {
   }
 
   async #untilIdle(): Promise<void> {
-    const { isIdle, stopping, capacity } = this.#deps;
-    while (!isIdle() && !stopping.aborted) await capacity.wait(0, checkEveryMs);
+    const { isIdle, stopping, capacity, beat } = this.#deps;
+    while (!isIdle() && !stopping.aborted) {
+      await capacity.wait(0, checkEveryMs);
+      beat();
+    }
   }
 
   /** Nothing more was due: claims again when a job is added, or when all jobs here have ended. */

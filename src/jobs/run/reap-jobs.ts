@@ -34,7 +34,8 @@ export function createJobsReaper(
   options: Pick<ReaperOptions, 'shortestLeaseMs' | 'onReaped' | 'onError'>,
 ): Service {
   return createReaper({
-    name: 'jobs reaper',
+    slice: 'jobs',
+    worker: deps.worker,
     clock: deps.worker.clock,
     hasLeased: () => hasRow(deps.db, jobs, sql`t.status = 'running'`),
     reap: () => reapJobs(deps),

@@ -105,7 +105,7 @@ test('jobs of a slow claim over HTTP are given back if the queue was paused mean
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skewMs };
   const puller = createPuller({
     ...createTestJobStore(slow, { worker: { ...createTestWorker(db), clock } }).work,
-    counts: { settled: () => {} },
+    counts: { claimed: () => {}, settled: () => {} },
     waitForWork: (_queue, ms, signal) => sleep(ms, signal),
   });
   await db.query(sql`SELECT job_id FROM jobs.enqueue_many(${queue}, '[{"payload": 1}, {"payload": 2}]')`);

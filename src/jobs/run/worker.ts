@@ -176,6 +176,7 @@ export class QueueWorker implements Service {
         waitForWork: (ms, signal) => deps.waitForWork(queue, ms, signal),
         waitForDue: (ms, signal) => (deps.waitForDue ?? deps.waitForWork)(queue, ms, signal),
         onError: (error) => deps.onError('claiming', error),
+        beat: () => deps.worker.watch?.beat('jobs', `push ${queue}`),
         stopping: this.#stopping.signal,
       },
       this.#options,

@@ -1,5 +1,6 @@
 import { sleep } from '../../kernel/clock.ts';
 import { createLoop } from '../../kernel/loop.ts';
+import type { Worker } from '../../platform/work/work.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
@@ -9,6 +10,7 @@ import { fireCron, openCronJobs } from './fire-cron.ts';
 
 export type CronServiceDeps = Readonly<{
   db: Database;
+  worker: Pick<Worker, 'watch'>;
   log: Logger;
   counts: Pick<JobMetrics, 'enqueued'>;
 }>;
@@ -18,7 +20,10 @@ const afterErrorMs = 5000;
 const restMs = 100;
 
 /** Runs when the next tick comes, and at least once a minute, in every process with the role workers. */
-export function createCronService({ db, log, counts }: CronServiceDeps, jobs: readonly CronJob[]): Service {
+export function createCronService(
+  { db, worker, log, counts }: CronServiceDeps,
+  jobs: readonly CronJob[],
+): Service {
   const opened = openCronJobs(jobs);
   const fire = (): Promise<number> =>
     fireCron(
@@ -37,15 +42,22 @@ export function createCronService({ db, log, counts }: CronServiceDeps, jobs: re
       },
       opened,
     );
+  const beat = (): void => worker.watch?.beat('jobs', 'cron');
   return createLoop({
     name: 'jobs cron',
     everyMs: restMs,
     async run(stopping) {
       const begin = performance.now();
-      const waitMs = await fire().catch((error: unknown) => {
-        log.warn({ err: error }, 'failed to read the schedules');
-        return afterErrorMs;
-      });
+      const waitMs = await fire().then(
+        (ms) => {
+          beat();
+          return ms;
+        },
+        (error: unknown) => {
+          log.warn({ err: error }, 'failed to read the schedules');
+          return afterErrorMs;
+        },
+      );
       await sleep(Math.max(0, waitMs - (performance.now() - begin)), stopping);
     },
     onError: (error) => log.warn({ err: error }, 'failed to read the schedules'),

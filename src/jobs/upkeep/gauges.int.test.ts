@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
 import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
+import { clearGauges } from '../../platform/work/gauges.ts';
 import { jobGauges, type JobGaugesOptions } from './gauges.ts';
 
 let database: TestDatabase;
@@ -49,6 +50,7 @@ async function oneRound(more: Partial<JobGaugesOptions> = {}): Promise<Readonly<
   const metrics = createMetrics();
   const gauges = jobGauges(metrics, { db: database.db, queues: ['idle'], ...more });
   const set = await gauges.measure();
+  clearGauges(gauges);
   set();
   return samples(metrics);
 }
@@ -101,6 +103,8 @@ test('the lag is the wait of the job that has been due for longest, whatever its
   ] as const) {
     const exported = found[lag(queue)] ?? Number.NaN;
     assert.ok(exported >= seconds && exported < seconds + 40, `${queue}: ${exported}`);
+    const since = found[`jobs_oldest_due_timestamp_seconds{queue="${queue}"}`] ?? 0;
+    assert.ok(Math.abs(Date.now() / 1000 - seconds - since) < 40, `${queue}: ${since}`);
   }
   assert.equal(found[lag('later')], 0);
 });

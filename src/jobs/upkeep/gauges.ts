@@ -29,8 +29,13 @@ export function jobGauges(metrics: Metrics, { db, queues, countedRows = 100_000 
     help: 'How long the job that has been due for longest has waited, 0 if none is due; exported by one replica.',
     labelNames: ['queue'],
   });
+  const oldest = metrics.gauge({
+    name: 'jobs_oldest_due_timestamp_seconds',
+    help: 'Since when that job has been due; absent if none is; exported by one replica.',
+    labelNames: ['queue'],
+  });
   return {
-    gauges: [depth, lag],
+    gauges: [depth, lag, oldest],
     async measure() {
       const rows = await measure(db, queues, countedRows);
       return () => {
@@ -41,7 +46,11 @@ export function jobGauges(metrics: Metrics, { db, queues, countedRows = 100_000 
           for (const status of counted) depth.inc({ queue, status }, row[status]);
           lags.set(queue, Math.max(lags.get(queue) ?? 0, row.lag));
         }
-        for (const [queue, seconds] of lags) lag.set({ queue }, seconds);
+        const nowSeconds = Date.now() / 1000;
+        for (const [queue, seconds] of lags) {
+          lag.set({ queue }, seconds);
+          if (seconds > 0) oldest.set({ queue }, nowSeconds - seconds);
+        }
       };
     },
   };

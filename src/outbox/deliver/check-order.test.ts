@@ -21,6 +21,7 @@ function tooLarge(inDoubt: boolean): ClaimedOrder {
     retryCount: 1,
     ageMs: 0,
     claimedAtMs: systemClock.monotonicMs(),
+    createdForMs: 0,
     inDoubt,
     was: { status: 'failed', firstSentAt: '2026-05-01T10:00:00Z' },
   };

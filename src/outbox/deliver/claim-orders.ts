@@ -17,6 +17,8 @@ export type ClaimedOrder = OutgoingOrder &
     ageMs: number | null;
     /** When it was claimed, on the monotonic clock. */
     claimedAtMs: number;
+    /** Time since it was created, by the database's clock at the claim. */
+    createdForMs: number;
     inDoubt: boolean;
     /** Its state before the claim, which releasing it unsent restores. */
     was: Readonly<{ status: 'queued' | 'failed'; firstSentAt: string | null }>;
@@ -144,6 +146,7 @@ type ClaimedRow = Readonly<{
   retry_count: number;
   in_doubt: boolean;
   age_ms: number | null;
+  created_for_ms: number;
   was_status: 'queued' | 'failed';
   was_first_sent_at: string | null;
   due_at: string;
@@ -169,6 +172,7 @@ async function claimWhere(
       (SELECT count(*) FROM due) AS due_count,
       t.retry_count, t.in_doubt, t.next_attempt_at,
       (date_part('epoch', now() - picked.was_first_sent_at) * 1000)::float8 AS age_ms,
+      GREATEST(date_part('epoch', clock_timestamp() - t.created_at) * 1000, 0) AS created_for_ms,
       picked.was_status, picked.was_first_sent_at::text, t.next_attempt_at::text AS due_at`,
     also: auditOfClaim(worker.owner),
     rowOrder: sql`next_attempt_at, id`,
@@ -213,6 +217,7 @@ function orderOf(row: ClaimedRow, lease: Lease, claimedAtMs: number): ClaimedOrd
     retryCount: row.retry_count,
     ageMs: row.age_ms,
     claimedAtMs,
+    createdForMs: row.created_for_ms,
     inDoubt: row.in_doubt,
     was: { status: row.was_status, firstSentAt: row.was_first_sent_at },
   };

@@ -75,7 +75,7 @@ function createRoutes(deps: DeliveryDeps, replicas: () => number): ReadonlyMap<s
   const onSettleRetry = (error: unknown): void => log.warn({ err: error }, 'retrying settle');
   const shared = {
     ...deps,
-    ...createSendMetrics(deps.metrics, log),
+    ...createSendMetrics(deps.metrics, log, clock),
     queue: createSettleQueue(
       (attempts, until) => settleOrders({ ...deps, onSettleRetry }, attempts, until),
       clock,
@@ -125,7 +125,7 @@ function createRoutes(deps: DeliveryDeps, replicas: () => number): ReadonlyMap<s
 }
 
 function createWatch(
-  { db, clock, log }: DeliveryDeps,
+  { db, worker, clock, log }: DeliveryDeps,
   routes: ReadonlyMap<string, Route>,
   setReplicas: (count: number) => void,
 ): Service {
@@ -159,6 +159,7 @@ function createWatch(
       await refreshGates({ store, clock }, gates);
       logCircuits();
     },
+    beat: () => worker.watch?.beat('outbox', 'destinations'),
     onError: (error) => log.warn({ err: error }, 'failed to refresh throttles and circuits'),
   });
 }

@@ -123,9 +123,12 @@ export function createDispatcher(deps: DispatchDeps, destination: OpenDestinatio
 }
 
 async function run(d: Dispatch): Promise<void> {
+  const beat = (): void => d.deps.worker.watch?.beat('outbox', `deliver ${d.destination.name}`);
+  beat();
   while (!d.stopping.aborted) {
     try {
       await round(d);
+      beat();
     } catch (error) {
       if (!d.stopping.aborted) d.deps.onError(error);
       await sleep(retryAfterErrorMs, d.stopping);

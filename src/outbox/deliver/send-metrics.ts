@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Metrics } from '../../platform/telemetry/metrics.ts';
 import type { AttemptResult } from './attempt.ts';
@@ -7,7 +8,9 @@ import type { SettledOrder } from './settle-orders.ts';
 /** Counts and logs the attempts of this process. */
 export type SendMetrics = Pick<DispatchDeps, 'onClaim' | 'onSettled' | 'onLost'>;
 
-export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
+const sendOutcomes = ['success', 'retry', 'dead', 'conflict_processed', 'released', 'stale'] as const;
+
+export function createSendMetrics(metrics: Metrics, log: Logger, clock: Clock): SendMetrics {
   const dequeued = metrics.counter({
     name: 'outbox_dequeue_total',
     help: 'Claims, by whether they found orders.',
@@ -23,6 +26,17 @@ export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
     help: 'Retries of an order when it became sent or dead.',
     buckets: [0, 1, 2, 3, 4, 5, 6, 7, 8],
   });
+  const settleSeconds = metrics.histogram({
+    name: 'outbox_settle_seconds',
+    help: 'Time from the creation of an order until it became sent or dead.',
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 7200],
+  });
+  const unknown = metrics.counter({
+    name: 'outbox_unknown_outcomes_total',
+    help: 'Attempts whose effect is unknown: the request may have been received, and no answer came.',
+  });
+  for (const result of ['success', 'empty']) dequeued.inc({ result }, 0);
+  for (const outcome of sendOutcomes) sends.inc({ outcome }, 0);
 
   return {
     onClaim: (count) => dequeued.inc({ result: count > 0 ? 'success' : 'empty' }),
@@ -30,7 +44,14 @@ export function createSendMetrics(metrics: Metrics, log: Logger): SendMetrics {
       const { order, settlement } = result;
       const outcome = outcomeOf(result, settled);
       sends.inc({ outcome });
-      if (settled.status === 'sent' || settled.status === 'dead') retries.observe(order.retryCount);
+      if (result.outcome?.end === 'unknown') unknown.inc();
+      if (settled.status === 'sent' || settled.status === 'dead') {
+        retries.observe(order.retryCount);
+        const sinceClaimMs = clock.monotonicMs() - order.claimedAtMs;
+        // An order may have been created with a time of 'infinity'.
+        if (Number.isFinite(order.createdForMs))
+          settleSeconds.observe((order.createdForMs + sinceClaimMs) / 1000);
+      }
       const facts = factsOf(result);
       if (settled.status === 'dead')
         log.warn(
@@ -57,7 +78,7 @@ function factsOf({ order }: AttemptResult): Readonly<Record<string, unknown>> {
   };
 }
 
-function outcomeOf({ settlement }: AttemptResult, { status }: SettledOrder): string {
+function outcomeOf({ settlement }: AttemptResult, { status }: SettledOrder): (typeof sendOutcomes)[number] {
   if (status === null) return 'stale';
   if (status === 'sent')
     return settlement.to === 'sent' && settlement.isConflict ? 'conflict_processed' : 'success';

@@ -17,6 +17,7 @@ function attemptOf(id: bigint): EndedAttempt {
     retryCount: 0,
     ageMs: null,
     claimedAtMs: 0,
+    createdForMs: 0,
     inDoubt: false,
     was: { status: 'queued', firstSentAt: null },
   };

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
 import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
+import { clearGauges } from '../../platform/work/gauges.ts';
 import { orderGauges, type DestinationState } from './gauges.ts';
 
 let database: TestDatabase;
@@ -49,6 +50,7 @@ async function oneRound(
   const metrics = createMetrics();
   const gauges = orderGauges(metrics, { db, states: () => states });
   const set = await gauges.measure();
+  clearGauges(gauges);
   set();
   return samples(metrics);
 }
@@ -76,6 +78,11 @@ test('orders are counted while they wait, are being sent, or need attention', as
   const found = await oneRound();
   assert.equal(found['outbox_inflight'], 6);
   assert.equal(found['outbox_orders{destination="broker",status="waiting"}'], 9);
+  const oldestAt = found['outbox_oldest_waiting_timestamp_seconds'] ?? 0;
+  assert.ok(
+    Math.abs(Date.now() / 1000 - oldestAt) < 60,
+    'of those that wait, the oldest is four seconds old',
+  );
   assert.equal(found['outbox_orders{destination="broker",status="dead"}'], 5);
   assert.equal(found['outbox_orders{destination="_notify_ops",status="waiting"}'], 0);
   assert.equal(found['outbox_orders{destination="_notify_ops",status="dead"}'], 2);

@@ -22,11 +22,12 @@ export function orderGauges(
     gauges: Object.values(gauges),
     async measure() {
       const inflight = await countSending(db);
-      const lags = await measureLag(db);
+      const { lags, oldestAt } = await measureLag(db);
       const counts = await countByDestination(db);
       return () => {
         gauges.inflight.set(inflight);
         quantiles.forEach((quantile, i) => gauges.lag.set({ quantile: String(quantile) }, lags[i] ?? 0));
+        if (oldestAt !== null) gauges.oldest.set(oldestAt);
         const labels = createBoundedLabels();
         for (const { waiting, dead, ...row } of counts) {
           const destination = labels.labelOf(row.destination);
@@ -54,6 +55,10 @@ function registerGauges(metrics: Metrics) {
       name: 'outbox_lag_seconds',
       help: `Age of waiting orders, of at most the ${measuredRows} oldest; exported by one replica.`,
       labelNames: ['quantile'],
+    }),
+    oldest: metrics.gauge({
+      name: 'outbox_oldest_waiting_timestamp_seconds',
+      help: 'When the oldest of these orders was created; absent if none waits; exported by one replica.',
     }),
     orders: metrics.gauge({
       name: 'outbox_orders',
@@ -89,8 +94,10 @@ async function countSending(db: Queryable): Promise<number> {
  * tried, the end of the backoff of one that failed. By creation time alone, all sent orders would have to be read
  * first. Without waiting orders the lag is 0.
  */
-async function measureLag(db: Queryable): Promise<readonly number[]> {
-  const [row] = await db.query<{ lags: readonly number[] | null }>(sql`
+async function measureLag(
+  db: Queryable,
+): Promise<Readonly<{ lags: readonly number[]; oldestAt: number | null }>> {
+  const [row] = await db.query<{ lags: readonly number[] | null; oldest_at: number | null }>(sql`
     WITH oldest AS (
       SELECT created_at FROM (
         (SELECT created_at, next_attempt_at FROM outbox.outbox_orders WHERE status = 'queued'
@@ -103,9 +110,10 @@ async function measureLag(db: Queryable): Promise<readonly number[]> {
       LIMIT ${measuredRows}
     )
     SELECT percentile_cont(${quantiles}::float8[])
-             WITHIN GROUP (ORDER BY GREATEST(date_part('epoch', now() - created_at), 0)) AS lags
+             WITHIN GROUP (ORDER BY GREATEST(date_part('epoch', now() - created_at), 0)) AS lags,
+           date_part('epoch', min(created_at) FILTER (WHERE isfinite(created_at))) AS oldest_at
     FROM oldest`);
-  return row?.lags ?? quantiles.map(() => 0);
+  return { lags: row?.lags ?? quantiles.map(() => 0), oldestAt: row?.oldest_at ?? null };
 }
 
 type DestinationCounts = Readonly<{ destination: string; waiting: number; dead: number }>;

@@ -1,8 +1,8 @@
 import { Client, Pool, types as pgTypes, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { codeOf, messageOf } from '../../kernel/errors.ts';
-import type { DatabaseOptions, DatabaseTarget } from './database.ts';
 import { isRejectedLogin, type Login, type LoginSource } from './login.ts';
 import { createLoginRotation, type LoginRotation } from './login-rotation.ts';
+import type { DatabaseOptions, DatabaseTarget, PoolState } from './database.ts';
 import { readerOf } from './value-reader.ts';
 
 /**
@@ -23,6 +23,7 @@ export type Connections = Readonly<{
   onNewLogin(listener: () => void): () => void;
   /** Why the login that the files hold is not in use; null if it is. */
   loginTrouble(): string | null;
+  state(): PoolState;
   end(): Promise<void>;
 }>;
 
@@ -96,11 +97,16 @@ export function createConnections(options: DatabaseOptions): Connections {
       return () => void listeners.delete(listener);
     },
     loginTrouble,
+    state: () => stateOf(pool, options.maxConnections),
     async end() {
       for (const one of rotations) one.close();
       for (const one of pools) await one.end();
     },
   };
+}
+
+function stateOf({ totalCount, idleCount, waitingCount }: Pool, max: number): PoolState {
+  return { max, total: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
 /** Since `logins`, or now in the files. */

@@ -40,7 +40,11 @@ export type ServerDatabase = Database &
     canListen(): boolean;
     /** Why the login that the secret files hold is not in use; null if it is. */
     loginTrouble(): string | null;
+    /** How many connections the pool has now, and how many callers wait for one. */
+    connections(): PoolState;
   }>;
+
+export type PoolState = Readonly<Record<'max' | 'total' | 'idle' | 'waiting', number>>;
 
 export type DatabaseTarget = Readonly<{
   host: string;
@@ -96,6 +100,7 @@ export function createDatabase(options: DatabaseOptions): ServerDatabase {
     connect: (onEnd) => openListener(connections, onEnd),
     canListen: connections.hasSessions,
     loginTrouble: connections.loginTrouble,
+    connections: connections.state,
     end: connections.end,
   };
 }

@@ -29,33 +29,38 @@ export function createGauges(
       log: Readonly<{ warn: (facts: object, message: string) => void }>;
     }>,
 ): Service {
-  clear(options);
+  clearGauges(options);
   return createNamedLease(worker, {
     name: options.name,
     leaseMs: 60_000,
-    work: (signal) => exportGauges(options, signal),
+    work: (signal, beat) => exportGauges(options, { signal, beat }),
     onError: (error) => options.log.warn({ err: error, lease: options.name }, 'failed to measure gauges'),
   });
 }
 
 /** Until the signal aborts or a measurement fails; the lease is then given back, and taken again soon. */
-async function exportGauges(gauges: Gauges, signal: AbortSignal): Promise<void> {
+async function exportGauges(
+  gauges: Gauges,
+  { signal, beat }: Readonly<{ signal: AbortSignal; beat: () => void }>,
+): Promise<void> {
   const { measure, everyMs = 15_000 } = gauges;
   try {
     while (!signal.aborted) {
       const startMs = performance.now();
       const set = await measure();
       // Without a pause in between, so that no scrape sees half of a round.
-      clear(gauges);
+      clearGauges(gauges);
       set();
+      beat();
       await sleep(Math.max(everyMs, (performance.now() - startMs) / share), signal);
     }
   } finally {
-    clear(gauges);
+    clearGauges(gauges);
   }
 }
 
-function clear({ gauges }: Gauges): void {
+/** Removes all series. */
+export function clearGauges({ gauges }: Pick<Gauges, 'gauges'>): void {
   for (const gauge of gauges) {
     gauge.reset();
     // Without labels a reset leaves a zero, which would distort an average over the replicas.

@@ -11,9 +11,11 @@ import { claim, leaseIsOver, release, renew, type Worker, type WorkTable } from 
  * or soon after the process stops.
  */
 export type NamedLeaseOptions = Readonly<{
+  /** The slice and the loop: `jobs.gauges`. */
   name: string;
   leaseMs: number;
-  work: (leased: AbortSignal) => Promise<void>;
+  /** Calls `beat` after every round without an error. */
+  work: (leased: AbortSignal, beat: () => void) => Promise<void>;
   onError: (error: unknown) => void;
 }>;
 
@@ -26,13 +28,17 @@ const leases: WorkTable = {
 
 export function createNamedLease(worker: Worker, options: NamedLeaseOptions): Service {
   const stopping = new AbortController();
+  const [slice = '', loop = slice] = options.name.split('.');
+  const beat = (): void => worker.watch?.beat(slice, loop);
   let running = Promise.resolve();
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
         const lease = await take(worker, options);
-        if (lease !== undefined) await workLeased(worker, options, lease, stopping.signal);
+        if (lease !== undefined)
+          await workLeased(worker, options, lease, { stopping: stopping.signal, beat });
+        beat();
       } catch (error) {
         options.onError(error);
       }
@@ -43,6 +49,7 @@ export function createNamedLease(worker: Worker, options: NamedLeaseOptions): Se
   return {
     name: `lease ${options.name}`,
     async start() {
+      beat();
       running = run();
     },
     async stop() {
@@ -70,13 +77,13 @@ async function workLeased(
   worker: Worker,
   options: NamedLeaseOptions,
   lease: Lease,
-  stopping: AbortSignal,
+  { stopping, beat }: Readonly<{ stopping: AbortSignal; beat: () => void }>,
 ): Promise<void> {
   const ended = new AbortController();
   const leased = AbortSignal.any([ended.signal, stopping]);
   const renewing = keepRenewing(worker, options, lease, leased).finally(() => ended.abort());
   try {
-    await options.work(leased);
+    await options.work(leased, beat);
   } finally {
     ended.abort();
     await renewing;

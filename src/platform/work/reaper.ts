@@ -1,5 +1,6 @@
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
+import type { Worker } from './work.ts';
 
 /**
  * Releases rows whose lease has expired, once a second while rows are leased; the slice passes the statement (see
@@ -7,7 +8,8 @@ import type { Service } from '../../kernel/service.ts';
  * process runs a reaper, and the rows of a crashed process are released when their leases expire.
  */
 export type ReaperOptions = Readonly<{
-  name: string;
+  slice: string;
+  worker: Pick<Worker, 'watch'>;
   clock: Clock;
   /** Whether any row is leased. */
   hasLeased: () => Promise<boolean>;
@@ -32,13 +34,25 @@ const maxIdleMs = 10_000;
 
 export function createReaper(options: ReaperOptions): Service {
   const stopping = new AbortController();
-  const { everyMs = 1000 } = options;
-  const round = createReaperRound(options);
+  const { slice, everyMs = 1000 } = options;
+  const { watch } = options.worker;
+  const round = createReaperRound({
+    ...options,
+    onReaped(count) {
+      watch?.reaped(slice, count);
+      options.onReaped(count);
+    },
+  });
+  const beat = (): void => watch?.beat(slice, 'reaper');
+  const beatAfter = (restMs: number): number => {
+    beat();
+    return restMs;
+  };
   let running = Promise.resolve();
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const restMs = await round().catch((error: unknown) => {
+      const restMs = await round().then(beatAfter, (error: unknown) => {
         options.onError(error);
         return 0;
       });
@@ -47,8 +61,9 @@ export function createReaper(options: ReaperOptions): Service {
   };
 
   return {
-    name: options.name,
+    name: `${slice} reaper`,
     async start() {
+      beat();
       running = run();
     },
     async stop() {
@@ -66,7 +81,7 @@ export function createReaperRound({
   shortestLeaseMs,
   afterOutage,
   onReaped,
-}: Omit<ReaperOptions, 'name' | 'everyMs' | 'onError'>): () => Promise<number> {
+}: Omit<ReaperOptions, 'slice' | 'worker' | 'everyMs' | 'onError'>): () => Promise<number> {
   const graceMs = afterOutage?.graceMs ?? 0;
   const idleMs = Math.min(maxIdleMs, shortestLeaseMs / 2);
   let wasUnavailable = false;

@@ -20,6 +20,7 @@ export function createReplica(
     replicaId: string;
     roles: readonly string[];
     version: string;
+    beat?: () => void;
     onError: (error: unknown) => void;
   }>,
 ): Replica {
@@ -34,6 +35,7 @@ export function createReplica(
     name: 'replica heartbeat',
     everyMs: heartbeatMs,
     run: beat,
+    beat: options.beat,
     onError: options.onError,
   });
 

@@ -112,7 +112,7 @@ export type RetentionLog = Readonly<Record<'info' | 'warn' | 'debug', LogLine>>;
 
 const minuteMs = 60_000;
 /** A timer cannot wait for months, and the machine may sleep meanwhile: a schedule is asked again after this long. */
-const longestSleepMs = 60 * minuteMs;
+const longestSleepMs = minuteMs;
 
 /** The first round begins with the lease. */
 export function every(ms: number): Schedule {
@@ -124,21 +124,41 @@ export function createRetention(worker: Worker, { name, rounds, log }: Retention
   return createNamedLease(worker, {
     name,
     leaseMs: 60_000,
-    async work(signal) {
-      await Promise.all(rounds.map((round) => repeatRound(worker, round, log, signal)));
+    async work(signal, beat) {
+      const failing = new Set<RetentionRound>();
+      const note = (round: RetentionRound, hasFailed: boolean): void => {
+        if (hasFailed) failing.add(round);
+        else failing.delete(round);
+        if (failing.size === 0) beat();
+      };
+      await Promise.all(
+        rounds.map((round) =>
+          repeatRound(worker, round, { log, signal, note: (hasFailed) => note(round, hasFailed) }),
+        ),
+      );
     },
     onError: (error) => log.warn({ err: error, lease: name }, 'retention failed'),
   });
 }
 
+type RoundDeps = Readonly<{
+  log: RetentionLog;
+  signal: AbortSignal;
+  /** Called after every round, and every minute between two rounds. */
+  note: (hasFailed: boolean) => void;
+}>;
+
 async function repeatRound(
   worker: Worker,
   round: RetentionRound,
-  log: RetentionLog,
-  signal: AbortSignal,
+  { log, signal, note }: RoundDeps,
 ): Promise<void> {
   const { clock } = worker;
-  await waitFor(() => round.schedule(undefined), signal);
+  await waitFor(
+    () => round.schedule(undefined),
+    signal,
+    () => note(false),
+  );
   while (!signal.aborted) {
     let hasFailed = false;
     const startMs = clock.monotonicMs();
@@ -151,16 +171,22 @@ async function repeatRound(
     if (Object.values(counts).some((count) => count > 0)) log.info(counts, round.done);
     const endMs = clock.monotonicMs();
     const sinceMs = (): number => clock.monotonicMs() - endMs;
-    await waitFor(() => (endMs - startMs) * (round.pausePerRound ?? 0) - sinceMs(), signal);
-    await waitFor(() => {
-      const scheduledMs = round.schedule(sinceMs());
-      return hasFailed ? Math.min(scheduledMs, minuteMs - sinceMs()) : scheduledMs;
-    }, signal);
+    const noteEnd = (): void => note(hasFailed);
+    await waitFor(() => (endMs - startMs) * (round.pausePerRound ?? 0) - sinceMs(), signal, noteEnd);
+    await waitFor(
+      () => {
+        const scheduledMs = round.schedule(sinceMs());
+        return hasFailed ? Math.min(scheduledMs, minuteMs - sinceMs()) : scheduledMs;
+      },
+      signal,
+      noteEnd,
+    );
   }
 }
 
-async function waitFor(remainingMs: () => number, signal: AbortSignal): Promise<void> {
+async function waitFor(remainingMs: () => number, signal: AbortSignal, onWait: () => void): Promise<void> {
   while (!signal.aborted) {
+    onWait();
     const waitMs = Math.max(0, remainingMs());
     await sleep(Math.min(waitMs, longestSleepMs), signal);
     if (waitMs <= longestSleepMs) return;

@@ -5,6 +5,7 @@ import type { Queryable } from '../postgres/database.ts';
 import { unnestRows } from '../postgres/unnest-rows.ts';
 import { prepared, sql, type Sql } from '../postgres/sql.ts';
 import { withSpan } from '../telemetry/tracing.ts';
+import type { WorkWatch } from './work-watch.ts';
 
 const tracer = trace.getTracer('redrive');
 
@@ -38,6 +39,8 @@ export type Worker = Readonly<{
   /** The `lease_owner` of this process. */
   owner: string;
   onStale: (slice: string, count: number) => void;
+  /** Absent in the client library, whose processes export no metrics of ours. */
+  watch?: WorkWatch | undefined;
 }>;
 
 export type Claimed<Row> = Readonly<{ lease: Lease; rows: readonly Row[] }>;
@@ -106,6 +109,7 @@ export async function claim<Row>(
       options.isPrepared === true ? prepared(statement) : statement,
     ),
   );
+  worker.watch?.claimed(slice, (worker.clock.monotonicMs() - askedAtMs) / 1000);
   const lease: Lease = {
     owner: worker.owner,
     epoch: rows[0]?.claim_epoch ?? 0n,

@@ -68,6 +68,7 @@ export type EngineDeps = Readonly<{
   /** The saga before the settle, and what was written. */
   onSettled: (saga: LeasedSaga, written: SagaSettle) => void;
   onError: (what: string, error: unknown) => void;
+  beat?: () => void;
 }>;
 
 export type EngineOptions = Readonly<{
@@ -92,6 +93,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
   const stop = new AbortController();
   const engine: Engine = {
     circuits: noCircuits,
+    beat: () => {},
     ...deps,
     options,
     waitForDue: deps.waitForDue ?? deps.waitForWork,
@@ -131,7 +133,7 @@ async function claimLoop(engine: Engine): Promise<void> {
   while (!stopping.aborted)
     try {
       await runAloneSagas(engine, (saga) => void runAndRemove(engine, saga));
-      await claimAndRun(engine);
+      await claimAndRun(engine).then(engine.beat);
     } catch (error) {
       if (!stopping.aborted) onError('claiming sagas', error);
       await sleep(retryAfterErrorMs, stopping);

@@ -60,6 +60,7 @@ export function createServiceOutages({ db, worker, clock, log, services, resume 
     name: 'saga circuits',
     everyMs: () => (isBusy() || circuits.hasOpen() ? everyMs : idleEveryMs),
     run: () => circuits.refresh(),
+    beat: () => worker.watch?.beat('saga', 'circuit-state'),
     onError: (error) => onError('reading circuits', error),
   });
   return {
@@ -72,7 +73,7 @@ export function createServiceOutages({ db, worker, clock, log, services, resume 
     watch: createNamedLease(worker, {
       name: 'saga.circuits',
       leaseMs: 15_000,
-      work: (signal) => watch.watch(signal),
+      work: (signal, beat) => watch.watch(signal, beat),
       onError: (error) => onError('watching circuits', error),
     }),
   };

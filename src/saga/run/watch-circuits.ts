@@ -97,9 +97,9 @@ export function createCircuitWatch(
 
   return {
     round,
-    async watch(signal: AbortSignal): Promise<void> {
+    async watch(signal: AbortSignal, beat: () => void): Promise<void> {
       while (!signal.aborted) {
-        const isBusy = await round().catch((error: unknown) => {
+        const isBusy = await round().then(beatAfter(beat), (error: unknown) => {
           deps.onError('watching circuits', error);
           return true;
         });
@@ -108,3 +108,11 @@ export function createCircuitWatch(
     },
   };
 }
+
+/** Passes the result of a round without an error on. */
+const beatAfter =
+  (beat: () => void) =>
+  <T>(result: T): T => {
+    beat();
+    return result;
+  };

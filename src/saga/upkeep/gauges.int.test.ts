@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import { emptySagas } from '../../../tests/support/empty-sagas.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
+import { clearGauges } from '../../platform/work/gauges.ts';
 import { sagaGauges, type SagaGaugesOptions } from './gauges.ts';
 
 let database: TestDatabase;
@@ -51,6 +52,7 @@ async function oneRound(more: Partial<SagaGaugesOptions> = {}): Promise<Readonly
   const metrics = createMetrics();
   const gauges = sagaGauges(metrics, { db: database.db, ...more });
   const set = await gauges.measure();
+  clearGauges(gauges);
   set();
   return samples(metrics);
 }
@@ -64,6 +66,7 @@ test('without a saga all gauges are zero', async () => {
     [active('RUNNING')]: 0,
     [active('COMPENSATING')]: 0,
     saga_needs_attention: 0,
+    saga_compensations_stuck: 0,
     saga_in_doubt_seconds: 0,
   });
 });
@@ -79,6 +82,7 @@ test('sagas that have not ended are counted by status, up to a limit', async () 
     [2, 10, 1],
   );
   assert.equal(exported['saga_needs_attention'], 1);
+  assert.equal(exported['saga_compensations_stuck'], 1);
   assert.equal(exported[active('COMPLETED')], undefined);
 });
 
@@ -91,6 +95,8 @@ test('the doubt of a step starts with its unknown attempt, and the longest one i
   assert.ok((await seconds()) >= 100 && (await seconds()) < 200, 'a later refusal does not end it');
   await attempts(waiting, 1000, [unknown]);
   assert.ok((await seconds()) >= 1000);
+  const since = (await oneRound())['saga_in_doubt_since_timestamp_seconds'] ?? 0;
+  assert.ok(Math.abs(Date.now() / 1000 - 1000 - since) < 100, String(since));
 });
 
 test('sagas that wait for a slot do not hide one that is in doubt', async () => {

@@ -28,18 +28,28 @@ export function sagaGauges(
     name: 'saga_needs_attention',
     help: `Sagas that need attention, at most ${countedRows}; exported by one replica.`,
   });
+  const stuckUndos = metrics.gauge({
+    name: 'saga_compensations_stuck',
+    help: `Sagas among these that are being undone, at most ${countedRows}; exported by one replica.`,
+  });
   const inDoubt = metrics.gauge({
     name: 'saga_in_doubt_seconds',
     help: 'How long the outcome of a step has been unknown at most, 0 if all are known; exported by one replica.',
   });
+  const inDoubtSince = metrics.gauge({
+    name: 'saga_in_doubt_since_timestamp_seconds',
+    help: 'Since when the outcome of that step has been unknown; absent if all are known; exported by one replica.',
+  });
   return {
-    gauges: [active, needsAttention, inDoubt],
+    gauges: [active, needsAttention, stuckUndos, inDoubt, inDoubtSince],
     async measure() {
       const { counts, waiting, doubtSeconds } = await measure(db, { countedRows, measuredRows });
       return () => {
         for (const status of activeStatuses) active.set({ status }, counts.get(status) ?? 0);
-        needsAttention.set(waiting);
+        needsAttention.set(waiting.all);
+        stuckUndos.set(waiting.compensating);
         inDoubt.set(doubtSeconds);
+        if (doubtSeconds > 0) inDoubtSince.set(Date.now() / 1000 - doubtSeconds);
       };
     },
   };
@@ -70,11 +80,13 @@ async function countActive(db: Queryable, countedRows: number): Promise<Readonly
   return new Map(rows.map(({ status, count }) => [status, count]));
 }
 
-async function countNeedingPerson(db: Queryable, countedRows: number): Promise<number> {
-  const [row] = await db.query<{ count: number }>(sql`
-    SELECT count(*)::int AS count
-    FROM (SELECT 1 FROM saga.saga_states WHERE needs_attention LIMIT ${countedRows}) AS found`);
-  return row?.count ?? 0;
+type Waiting = Readonly<{ all: number; compensating: number }>;
+
+async function countNeedingPerson(db: Queryable, countedRows: number): Promise<Waiting> {
+  const [row] = await db.query<Waiting>(sql`
+    SELECT count(*)::int AS all, count(*) FILTER (WHERE status = 'COMPENSATING')::int AS compensating
+    FROM (SELECT status FROM saga.saga_states WHERE needs_attention LIMIT ${countedRows}) AS found`);
+  return row ?? { all: 0, compensating: 0 };
 }
 
 /**

@@ -1,0 +1,1 @@
+ALTER TABLE platform.leases DROP COLUMN succeeded_at;
