@@ -47,6 +47,8 @@ import {
 /** The running system. This file assembles it, and is the only one that knows every slice. */
 export type System = Readonly<{
   url: string;
+  /** Of the embedded database, with its password; null if a database is configured. */
+  embeddedDatabaseUrl: string | null;
   broker: Broker | null;
   logger: Logger;
   stop(): Promise<void>;
@@ -90,12 +92,13 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     const services = servicesOf(config, parts, slices, http);
     await startAll(services, stopWithinMs);
     const url = http.address()?.url ?? '';
-    const { broker, worker } = parts;
+    const { broker, worker, embeddedDatabaseUrl } = parts;
     logger.info(
       { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
       'redrive is ready',
     );
-    return { url, broker, logger, stop: () => stopSystem(services, opened, logger) };
+    const stop = () => stopSystem(services, opened, logger);
+    return { url, embeddedDatabaseUrl, broker, logger, stop };
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -173,7 +176,20 @@ async function openParts(
     onError: (error) => logger.warn({ err: error }, 'failed to read when the credentials expire'),
   });
   const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
-  return { db, pool, broker, worker, wake, replica, credentials, clock: systemClock, logger, metrics };
+  const embeddedDatabaseUrl = embedded?.url ?? null;
+  return {
+    db,
+    pool,
+    embeddedDatabaseUrl,
+    broker,
+    worker,
+    wake,
+    replica,
+    credentials,
+    clock: systemClock,
+    logger,
+    metrics,
+  };
 }
 
 async function openBroker(

@@ -60,7 +60,7 @@ for (const [what, env] of Object.entries(elsewhere)) {
   });
 }
 
-test('the queue of the demo summariser is a valid configuration', async (t) => {
+test('the queue of the demo summarizer is a valid configuration', async (t) => {
   const summarizer = await openSummarizer(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
   assert.ok(summarizer);
   t.after(() => summarizer.close());
@@ -80,7 +80,7 @@ const notHere: Readonly<Record<string, NodeJS.ProcessEnv>> = {
 };
 
 for (const [what, env] of Object.entries(notHere)) {
-  test(`there is no demo summariser with ${what}`, async () => {
+  test(`there is no demo summarizer with ${what}`, async () => {
     assert.equal(await openSummarizer(configWith(env)), null);
   });
 }

@@ -188,7 +188,7 @@ export async function openSummarizer(config: Config): Promise<Summarizer | null>
 /** Jobs. */
 export function startNewsroom(summarizer: Summarizer, { system, print, cli }: DemoOptions): Demo {
   return {
-    says: 'A demo newsroom is running; its summariser never answers for some articles, while the others succeed.',
+    says: 'A demo newsroom is running; its summarizer never answers for some articles, while the others succeed.',
     toTry: [
       ['waiting and running jobs', cli('jobs queues')],
       ['jobs, newest first', cli('jobs list')],
@@ -201,12 +201,12 @@ export function startNewsroom(summarizer: Summarizer, { system, print, cli }: De
         seed: randomUUID(),
         onDead: (jobId) =>
           print(
-            `Job ${jobId} is dead: the demo summariser failed too often.\n` +
+            `Job ${jobId} is dead: the demo summarizer failed too often.\n` +
               hintLine(['show its history', cli(`jobs show ${jobId}`)]),
           ),
         onLearned: () =>
           print(
-            'The demo summariser can handle long articles now: requeued jobs succeed.\n' +
+            'The demo summarizer can handle long articles now: requeued jobs succeed.\n' +
               hintLine(['requeue them', cli("jobs requeue --queue summarize --error 'timed out'")]),
           ),
       }),
@@ -225,14 +225,13 @@ export async function openFulfilment(config: Config): Promise<Fulfilment | null>
 }
 
 /** Sagas. */
-export function startFulfilment(fulfilment: Fulfilment, { system, print }: DemoOptions): Demo {
-  const sagas = `${system.url}/api/v1/sagas`;
+export function startFulfilment(fulfilment: Fulfilment, { system, print, cli }: DemoOptions): Demo {
   return {
     says: 'A demo warehouse is running; if one of its three services refuses, the others undo their steps.',
     toTry: [
-      ['sagas, newest first', `curl ${sagas}`],
-      ['compensated sagas', `curl '${sagas}?status=FAILED'`],
-      ['items that need attention', `curl '${sagas}?needs_attention=true'`],
+      ['sagas, newest first', cli('saga list')],
+      ['compensated sagas', cli('saga list --status FAILED')],
+      ['items that need attention', cli('saga list --needs-attention')],
     ],
     stop: runInBackground(system, (signal) =>
       fulfilment.run({
@@ -242,7 +241,7 @@ export function startFulfilment(fulfilment: Fulfilment, { system, print }: DemoO
         onStuck: (sagaId) =>
           print(
             `Saga ${sagaId} needs attention: the demo payment service cannot refund.\n` +
-              hintLine(['show its history', `curl ${sagas}/${sagaId}`]),
+              hintLine(['show its history', cli(`saga show ${sagaId}`)]),
           ),
       }),
     ),

@@ -56,7 +56,7 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
     const config = devConfig(args, terminal, partners);
     const system = await start(config, args, terminal, print);
     const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, partners);
-    if (!stopAsked.aborted) print(welcome(config, system.url, demos));
+    if (!stopAsked.aborted) print(welcome(config, system, demos));
     const beforeStop = async (): Promise<void> => {
       await Promise.all(demos.map((demo) => demo.stop()));
     };
@@ -139,12 +139,14 @@ async function startDemos(
   ];
 }
 
-function welcome(config: Config, url: string, demos: readonly Demo[]): string {
+function welcome(config: Config, system: System, demos: readonly Demo[]): string {
+  const { url } = system;
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
   return [
     `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is in use)` : ''}`,
-    `${whereDataIs(config)} Press Ctrl-C to stop.`,
+    ...whereDataIs(config, system),
+    'Press Ctrl-C to stop.',
     ...demos.flatMap(({ says, toTry }) => ['', says, ...toTry.map(hintLine)]),
     '',
   ].join('\n');
@@ -156,10 +158,10 @@ function cliFor({ url }: System): (words: string) => string {
   return (words) => `npx redrive ${words}${where}`;
 }
 
-function whereDataIs({ database }: Config): string {
-  return database.mode === 'embedded'
-    ? `Data folder: ${database.dataDir}.`
-    : `Database: ${database.name} on ${database.host}.`;
+/** The export line is there to be pasted: services and psql connect to the same database. */
+function whereDataIs({ database }: Config, { embeddedDatabaseUrl }: System): readonly string[] {
+  if (database.mode === 'server') return [`Database: ${database.name} on ${database.host}.`];
+  return [`Data folder: ${database.dataDir}. Database:`, `  export DATABASE_URL=${embeddedDatabaseUrl}`];
 }
 
 /** Without --logs only warnings and errors are printed, as text instead of JSON. */
