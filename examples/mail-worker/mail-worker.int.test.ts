@@ -26,7 +26,7 @@ test('customers who sign up get their mail, those who did not get none, and the 
     await signUp(pool, 'a@example.com');
     await assert.rejects(signUp(pool, 'a@example.com'), { code: '23505' });
     const lost = await signUp(pool, 'b@example.invalid');
-    await eventually(() => assert.equal(sent, 'to a@example.com: Welcome\n'));
+    await eventually(() => assert.equal(sent, 'waiting for mails\nto a@example.com: Welcome\n'));
     await eventually(async () => {
       const rows = await database.db.query(sql`
         SELECT status, error_message FROM jobs.job_queue WHERE job_id = ${lost}`);

@@ -3,10 +3,10 @@ import { jobs } from '../../src/sdk/index.ts';
 import { mail } from './mail.ts';
 import { mailSender } from './send-mail.ts';
 
-/** A process that sends mails until it is told to stop: `DATABASE_URL=… node examples/mail-worker/mail-worker.ts`. */
+/** Sends mails until it is stopped with Ctrl-C or SIGTERM. */
 const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
 
-/** In place of a real post office: some addresses do not exist. */
+/** Stands for an SMTP server: addresses that end in .invalid do not exist. */
 const post = async ({ to, subject }: Readonly<{ to: string; subject: string }>): Promise<number> => {
   if (to.endsWith('.invalid')) return 550;
   process.stdout.write(`to ${to}: ${subject}\n`);
@@ -21,4 +21,6 @@ const worker = await jobs.work({
   handler: mailSender(post),
 });
 
-process.once('SIGTERM', () => void worker.stop().then(() => pool.end()));
+process.stdout.write('waiting for mails\n');
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => void worker.stop().then(() => pool.end()));

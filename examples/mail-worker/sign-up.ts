@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { jobs } from '../../src/sdk/index.ts';
 import { mail } from './mail.ts';
 
-/** The customer and the mail to the customer are one fact: either both are there after the commit, or neither is. */
+/** Stores the customer and the mail job in one transaction: both are committed, or neither is. */
 export async function signUp(pool: Pool, address: string): Promise<string> {
   const client = await pool.connect();
   try {
@@ -12,7 +12,7 @@ export async function signUp(pool: Pool, address: string): Promise<string> {
       client,
       mail,
       { to: address, subject: 'Welcome' },
-      // Whoever signs up twice in a row is greeted once.
+      // One mail, even if the same customer signs up again before it is sent.
       { dedupeKey: `welcome:${address}` },
     );
     await client.query('COMMIT');

@@ -5,11 +5,11 @@ import { serve, type RunningService } from './serve.ts';
 import { createShipping } from './shipping.ts';
 
 /**
- * The three participants in one process, for a first look: `DATABASE_URL=… node examples/order-participants/order-participants.ts`.
- * Each would have a database of its own; here they share one, and the guard's table with it.
+ * Runs the three participants in one process. In production each would have its own database; here they share one, with
+ * one table of the guard.
  */
 const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
-pool.on('error', (error) => process.stderr.write(`an idle connection broke off: ${error.message}\n`));
+pool.on('error', (error) => process.stderr.write(`lost an idle connection: ${error.message}\n`));
 const create = [createInventory, createPayment, createShipping];
 const firstPort = Number(process.env['PORT'] ?? 4101);
 
@@ -24,6 +24,7 @@ await pool.query(`
   INSERT INTO stock VALUES ('shoe', 1000) ON CONFLICT DO NOTHING;
   INSERT INTO accounts VALUES ('alice', 100000) ON CONFLICT DO NOTHING`);
 
-process.once('SIGTERM', () => {
-  void Promise.all(running.map((each) => each.stop())).then(() => pool.end());
-});
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => {
+    void Promise.all(running.map((each) => each.stop())).then(() => pool.end());
+  });

@@ -21,7 +21,7 @@ export async function readDocBlocks(): Promise<readonly DocBlock[]> {
   return (await Promise.all(blocks)).flat();
 }
 
-function blocksOf(file: string, document: string): readonly DocBlock[] {
+export function blocksOf(file: string, document: string): readonly DocBlock[] {
   const blocks: DocBlock[] = [];
   const counts = new Map<string, number>();
   let heading = '';
