@@ -8,71 +8,13 @@ import { readDocBlocks } from '../support/doc-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 import { unusedPort } from '../support/raw-server.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
-import { createProject, moduleOf, type Frame, type Project } from './run-block.ts';
+import { frames } from './frames.ts';
+import { createProject, moduleOf, type Project } from './run-block.ts';
 
 /**
  * Every block of TypeScript or JavaScript in the README and below docs/ is compiled as strictly as TypeScript can
- * against the library, and run against the real system. What a block takes for granted is its frame; a new block fails
- * here until it has one.
+ * against the library, and run against the real system. A new block fails here until it has a frame.
  */
-
-const pgTypes = `import type { ClientBase, Pool } from 'pg';`;
-
-const frames: Readonly<Record<string, Frame>> = {
-  'docs/guides/outbox.md > Outbox: call a partner when your transaction commits > ts': {
-    name: 'outbox',
-    imports: pgTypes,
-    given: { pool: 'Pool' },
-  },
-  'docs/guides/jobs.md > Jobs: bounded retries > ts': {
-    name: 'jobs',
-    imports: pgTypes,
-    given: {
-      pool: 'Pool',
-      client: 'ClientBase',
-      to: 'string',
-      send: '(mail: { to: string }, signal: AbortSignal) => Promise<number>',
-    },
-    results: ['worker'],
-  },
-  'docs/guides/sagas.md > Sagas: all done or all undone > ts': {
-    name: 'sagas',
-    imports: `${pgTypes} import type { FastifyInstance } from 'fastify';`,
-    given: {
-      pool: 'Pool',
-      client: 'ClientBase',
-      orderId: 'string',
-      app: 'FastifyInstance',
-      reserve: '(tx: ClientBase, order: { sku: string; qty: number }) => Promise<{ id: string } | null>',
-      release: '(tx: ClientBase, id: string) => Promise<void>',
-    },
-    results: ['started'],
-  },
-  'README.md > Call a partner exactly when your transaction commits > ts': {
-    name: 'readme-outbox',
-    imports: pgTypes,
-    given: { client: 'ClientBase' },
-    results: ['order'],
-  },
-  'README.md > Run a job with bounded retries > ts': {
-    name: 'readme-jobs',
-    imports: pgTypes,
-    given: { pool: 'Pool', client: 'ClientBase', to: 'string', send: '(to: string) => Promise<void>' },
-    results: ['worker'],
-  },
-  'README.md > Undo what was done when a later step fails > ts': {
-    name: 'readme-saga',
-    imports: pgTypes,
-    given: { client: 'ClientBase', orderId: 'string' },
-    results: ['started'],
-  },
-  'docs/reference/configuration.md > Webhook signature > js': {
-    name: 'signature',
-    imports: `import { createHmac, timingSafeEqual } from 'node:crypto';`,
-    given: { request: '', secret: '', bytes: '' },
-    results: ['isGenuine'],
-  },
-};
 
 let project: Project;
 let system: TestSystem;
