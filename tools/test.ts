@@ -6,20 +6,32 @@ import { glob } from 'node:fs/promises';
 import { startEmbeddedPostgres } from '../src/platform/embedded/embedded-postgres.ts';
 import { makeTemplateDatabase } from '../tests/support/database.ts';
 import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
+import { findPgBouncer, startPgBouncer } from './pgbouncer/start-pgbouncer.ts';
+import { needsSessions } from './pgbouncer/needs-sessions.ts';
 
 /**
  * `npm test`: starts a real PostgreSQL 17 and a real Kafka 4 on free loopback ports, runs every test against
  * them, and leaves nothing running. `npm test -- src/dlq` runs only the files below a path, or those named.
+ *
+ * `npm test -- --through-pgbouncer` runs the integration and end-to-end tests with the servers' pools going through a real
+ * PgBouncer in transaction mode, LISTEN and migrations past it; `--through-pgbouncer=poll` without a way past it.
  */
 const everything = ['src/**/*.test.ts', 'tools/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'];
 
+const throughPooler = ['src/**/*.int.test.ts', 'tests/e2e/**/*.test.ts'];
+const poolerOption = '--through-pgbouncer';
+
 const runWithinMs = 27 * 60_000;
+/** Every transaction takes longer, and this run is not for everyday. */
+const poolerRunWithinMs = 60 * 60_000;
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
-  const options = args.filter((arg) => arg.startsWith('-'));
-  const files = await findFiles(args.filter((arg) => !arg.startsWith('-')));
+  const pooler = args.find((arg) => arg === poolerOption || arg === `${poolerOption}=poll`);
+  const options = args.filter((arg) => arg.startsWith('-') && arg !== pooler);
+  const paths = args.filter((arg) => !arg.startsWith('-'));
+  const files = await findFiles(paths, pooler === undefined ? everything : throughPooler);
   if (files.length === 0) {
     process.stderr.write('no test file matches\n');
     return 1;
@@ -30,11 +42,16 @@ async function main(args: readonly string[]): Promise<number> {
     const needsServers = files.some((file) => !isUnitTest(file));
     if (needsServers) {
       stops.push(await providePostgres(env));
+      if (pooler !== undefined) stops.push(await providePooler(env, pooler.endsWith('=poll')));
       const kafka = await provideKafka(env);
       if (kafka === 'missing' && env['CI'] === 'true') return 1;
       if (kafka !== 'missing') stops.push(kafka);
     }
-    return await runTests(files, options, env);
+    const isSkipped = (file: string): boolean => pooler !== undefined && file in needsSessions;
+    for (const file of files.filter(isSkipped))
+      process.stderr.write(`not through PgBouncer: ${file}: ${needsSessions[file]}\n`);
+    const chosen = files.filter((file) => !isSkipped(file));
+    return await runTests(chosen, options, env, pooler === undefined ? runWithinMs : poolerRunWithinMs);
   } finally {
     for (const stop of stops.toReversed()) await stop();
   }
@@ -44,10 +61,10 @@ function isUnitTest(file: string): boolean {
   return !file.endsWith('.int.test.ts') && !file.startsWith('tests/');
 }
 
-async function findFiles(paths: readonly string[]): Promise<readonly string[]> {
+async function findFiles(paths: readonly string[], otherwise: readonly string[]): Promise<readonly string[]> {
   const patterns =
     paths.length === 0
-      ? everything
+      ? otherwise
       : paths.map((path) => (path.endsWith('.ts') ? path : `${path.replace(/\/$/, '')}/**/*.test.ts`));
   const files: string[] = [];
   for await (const file of glob(patterns)) files.push(file);
@@ -74,6 +91,20 @@ async function providePostgres(env: NodeJS.ProcessEnv): Promise<() => Promise<vo
   };
 }
 
+async function providePooler(env: NodeJS.ProcessEnv, polls: boolean): Promise<() => Promise<void>> {
+  const program = findPgBouncer();
+  if (program === undefined)
+    throw new Error('PgBouncer is not installed (Debian: apt-get install pgbouncer)');
+  const pooler = await startPgBouncer(program, env['TEST_POSTGRES_URL'] ?? '');
+  env['TEST_POOLER_URL'] = pooler.urlOf(env['TEST_POSTGRES_URL'] ?? '');
+  env['TEST_POOLER_WAKE'] = polls ? 'poll' : 'listen';
+  return async () => {
+    const connections = pooler.log().match(/login attempt/g)?.length ?? 0;
+    process.stderr.write(`${connections} connections went through PgBouncer\n`);
+    await pooler.stop();
+  };
+}
+
 async function provideKafka(env: NodeJS.ProcessEnv): Promise<(() => Promise<void>) | 'missing'> {
   if (env['KAFKA_BROKERS']) return async () => {};
   const availability = await kafkaAvailability();
@@ -91,6 +122,7 @@ async function runTests(
   files: readonly string[],
   options: readonly string[],
   env: NodeJS.ProcessEnv,
+  withinMs: number,
 ): Promise<number> {
   const child = spawn(
     process.execPath,
@@ -101,9 +133,9 @@ async function runTests(
   process.on('SIGINT', forward).on('SIGTERM', forward);
   // A test that fails before it stops its server keeps its file running; the run must end all the same.
   const watchdog = setTimeout(() => {
-    process.stderr.write(`\nthe tests did not end within ${runWithinMs / 60_000} minutes\n`);
+    process.stderr.write(`\nthe tests did not end within ${withinMs / 60_000} minutes\n`);
     child.kill('SIGKILL');
-  }, runWithinMs);
+  }, withinMs);
   return new Promise((resolve) =>
     child.on('exit', (code) => {
       clearTimeout(watchdog);

@@ -5,6 +5,7 @@ import { createLogger } from '../../src/platform/telemetry/logger.ts';
 import { dumpSchema } from '../../tools/dump-schema.ts';
 import { assertApproved } from '../support/approved.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 test('the schema that the migrations make is the approved one', async () => {
   const database = await createTestDatabase();
@@ -17,7 +18,7 @@ test('the schema that the migrations make is the approved one', async () => {
 
 test('the API description is the approved one', async () => {
   const database = await createTestDatabase();
-  const config = loadConfig({ env: { DATABASE_URL: database.url, PORT: '0' } });
+  const config = loadConfig({ env: { ...databaseEnv(database.url), PORT: '0' } });
   const logger = createLogger({ service: 'test', version: '0', environment: 'test', level: 'silent' });
   const system = await startSystem(config, { onPortTaken: 'fail', logger });
   try {

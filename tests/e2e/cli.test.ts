@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 /**
  * The command line as a person has it: every command is a process of its own, talking to a server that is
@@ -34,7 +35,7 @@ after(async () => {
 
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
 function environment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', DATABASE_URL: database.url, ...env };
+  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', ...databaseEnv(database.url), ...env };
 }
 
 async function startServer(env: Readonly<Record<string, string>>): Promise<Server> {

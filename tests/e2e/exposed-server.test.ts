@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runRedrive, startServerProcess } from '../support/redrive-process.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -12,7 +13,7 @@ const warning =
 
 test('a server that everyone can reach without authentication says so in its log and in doctor', async () => {
   const env = {
-    DATABASE_URL: database.url,
+    ...databaseEnv(database.url),
     SERVER_HOST: '0.0.0.0',
     SERVER_ALLOW_UNAUTHENTICATED: 'true',
   };

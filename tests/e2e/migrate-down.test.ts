@@ -12,6 +12,7 @@ import { runRedrive, startServerProcess, type Ended } from '../support/redrive-p
 import { startTestSystem } from '../support/start-system.ts';
 import { arrivedMessages } from '../support/stored-message.ts';
 import { needsKafka, openTestKafka, type TestKafka } from '../support/test-kafka.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 describe('migrate down', () => {
   let database: TestDatabase;
@@ -36,7 +37,7 @@ describe('migrate down', () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     stdin.end(answer);
     const code = await runCli(args, {
-      env: { DATABASE_URL: database.url },
+      env: { ...databaseEnv(database.url) },
       stdin,
       stdout: { write: (data) => void (texts.out += data.toString()) },
       stderr: { write: (data) => void (texts.err += data.toString()) },
@@ -47,12 +48,12 @@ describe('migrate down', () => {
   test('off a terminal it changes and locks nothing without --yes', async () => {
     const refused = await database.db.transaction(async (tx) => {
       await tx.query(sql`LOCK TABLE dlq.dlq_messages`);
-      return runRedrive(['migrate', 'down', 'dlq', '--to', '0'], { DATABASE_URL: database.url });
+      return runRedrive(['migrate', 'down', 'dlq', '--to', '0'], { ...databaseEnv(database.url) });
     });
     assert.deepEqual([refused.code, refused.out], [2, '']);
     assert.match(refused.err, /not interactive; pass --yes to confirm/);
     assert.equal(await messages(), 3n);
-    const status = await runRedrive(['migrate', 'status'], { DATABASE_URL: database.url });
+    const status = await runRedrive(['migrate', 'status'], { ...databaseEnv(database.url) });
     assert.equal(status.code, 0);
   });
 
@@ -113,7 +114,7 @@ describe('a rollback and a new start', needsKafka, () => {
     await arrivedMessages(first.api, topic, 3);
     await first.stop();
 
-    const env = { DATABASE_URL: database.url };
+    const env = { ...databaseEnv(database.url) };
     assert.equal((await runRedrive(['migrate', 'down', 'dlq', '--to', '0', '--yes'], env)).code, 0);
     assert.equal((await runRedrive(['migrate', 'up'], env)).code, 0);
     await kafka.publish({ topic: dlq, value: '{"n":4}' });

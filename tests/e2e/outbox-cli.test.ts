@@ -14,6 +14,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 /**
  * The outbox from the command line: every command is a process of its own, talking to a server that is another
@@ -62,7 +63,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
 function environment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', DATABASE_URL: database.url, ...env };
+  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', ...databaseEnv(database.url), ...env };
 }
 
 async function startServer(destinations: object): Promise<Server> {

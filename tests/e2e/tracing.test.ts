@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startServerProcess } from '../support/redrive-process.ts';
+import { databaseEnv } from '../support/pooler.ts';
 
 /** What a collector gets, as far as these tests look at it. */
 type Attribute = Readonly<{ key: string; value: Readonly<{ stringValue?: string }> }>;
@@ -44,7 +45,7 @@ describe('spans are exported over OTLP', () => {
   it('with OTEL_EXPORTER_OTLP_ENDPOINT set, requests and claims arrive at the collector', async () => {
     const { port } = collector.address() as AddressInfo;
     const server = await startServerProcess({
-      DATABASE_URL: database.url,
+      ...databaseEnv(database.url),
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}/`,
       APP_ENVIRONMENT: 'test',
     });
@@ -81,7 +82,7 @@ describe('spans are exported over OTLP', () => {
         await once(silent, 'close');
       }
       const server = await startServerProcess({
-        DATABASE_URL: database.url,
+        ...databaseEnv(database.url),
         OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       }).catch((error: unknown) => {
         silent.close();

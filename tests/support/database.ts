@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { migrationSources } from '../../src/compose.ts';
-import { createDatabase, type Database, type DatabaseTarget } from '../../src/platform/postgres/database.ts';
-import { fixedLogin } from '../../src/platform/postgres/login.ts';
+import { createDatabase, type Database } from '../../src/platform/postgres/database.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
 import { createUserDatabase } from '../../src/sdk/user-database.ts';
+import { databaseTargets } from './pooler.ts';
 
 export { migrationSources };
 
@@ -78,22 +78,11 @@ function connectAsService(url: string, maxConnections: number): Database {
 
 function connectAsServer(url: string, maxConnections: number): Database {
   return createDatabase({
-    target: targetOf(url),
+    ...databaseTargets(url),
     maxConnections,
     maxLifetimeMs: 600_000,
     applicationName: 'redrive-test',
   });
-}
-
-function targetOf(url: string): DatabaseTarget {
-  const { hostname, port, pathname, username, password } = new URL(url);
-  return {
-    host: hostname,
-    port: Number(port),
-    database: pathname.slice(1),
-    login: fixedLogin(decodeURIComponent(username), decodeURIComponent(password)),
-    ssl: false,
-  };
 }
 
 function serverUrlForTests(): string {

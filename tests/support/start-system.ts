@@ -4,6 +4,7 @@ import type { Broker } from '../../src/platform/broker/port.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { createApiClient, type ApiClient } from './api-client.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { databaseEnv } from './pooler.ts';
 
 /** The whole system in this process, on a free port, with a database of its own. */
 export type TestSystem = Readonly<{
@@ -41,7 +42,7 @@ export async function startTestSystem(options: TestSystemOptions = {}): Promise<
   const database = options.database ?? (await createTestDatabase());
   const config = loadConfig({
     env: {
-      DATABASE_URL: database.url,
+      ...(options.env?.['DATABASE_URL'] === undefined ? databaseEnv(database.url) : {}),
       PORT: '0',
       LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
       KAFKA_DISCOVERY_INTERVAL: '1s',

@@ -49,7 +49,9 @@ export async function startPgBouncer(program: string, serverUrl: string): Promis
       'auth_type = any',
       'pool_mode = transaction',
       'default_pool_size = 6',
-      'max_client_conn = 300',
+      // The statements of one client go over all of them in turn.
+      'server_round_robin = 1',
+      'max_client_conn = 1000',
       '',
     ].join('\n'),
   );
