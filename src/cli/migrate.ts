@@ -11,6 +11,7 @@ import { lossesOf, type Loss, type Touched } from '../platform/postgres/migratio
 import { confirm, requireTerminal } from './confirm.ts';
 import { withExamples } from './examples.ts';
 import { SilentFailure } from './exit-code.ts';
+import { addMigratePlanCommand } from './migrate-plan.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from './options.ts';
 import { createPrinter, type Printer } from './output/printer.ts';
 import type { Tone } from './output/render-table.ts';
@@ -34,7 +35,7 @@ export const modules: readonly string[] = ['platform', 'dlq', 'outbox', 'jobs', 
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   const print = createPrinter(terminal);
   const migrate = withExamples(
-    program.command('migrate').description('database schema: apply, roll back or list migrations'),
+    program.command('migrate').description('database schema: plan, apply, roll back or list migrations'),
     'redrive migrate status --config config.yaml',
   );
 
@@ -96,6 +97,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
     else showStatus(print, status);
     if (status.some(({ state }) => state === 'pending' || state === 'changed')) throw new SilentFailure();
   });
+  addMigratePlanCommand(migrate, terminal);
 }
 
 /** The data that would be lost, one line per table that is not empty. */

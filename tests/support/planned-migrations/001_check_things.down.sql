@@ -1,0 +1,3 @@
+DROP INDEX public.things_note;
+ALTER TABLE public.things DROP CONSTRAINT things_have_ids;
+DROP FUNCTION public.count_things();
