@@ -19,11 +19,14 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
 export class UsageError extends Error {
   /** Further lines: what is valid, and where to read about it. */
   readonly hints: readonly string[];
+  /** The same for programs. */
+  readonly details: ApiError['details'];
 
-  constructor(message: string, hints: readonly string[] = []) {
+  constructor(message: string, more: Partial<Pick<UsageError, 'hints' | 'details'>> = {}) {
     super(message);
     this.name = 'UsageError';
-    this.hints = hints;
+    this.hints = more.hints ?? [];
+    this.details = more.details ?? [];
   }
 }
 

@@ -5,13 +5,11 @@ import { escapeLines, escapeText } from '../kernel/escape-text.ts';
 import { ApiError } from './api/api-error.ts';
 import { exitCodeOf, SilentFailure, UsageError } from './exit-code.ts';
 
-type Detail = Readonly<{ field: string; reason: string; message: string }>;
-
 /** What is said about an error: lines for a person, or with `--json` the same fields as in an answer of the API. */
 type Explained = Readonly<{
   code: string;
   message: string;
-  details?: readonly Detail[];
+  details?: ApiError['details'];
   requestId?: string | undefined;
   hints?: readonly string[];
 }>;
@@ -25,7 +23,7 @@ export function explainError(error: unknown, asJson: boolean): readonly string[]
 
 function explain(error: unknown): Explained {
   if (error instanceof UsageError)
-    return { code: 'SYS_CLI_USAGE', message: error.message, hints: error.hints };
+    return { code: 'SYS_CLI_USAGE', message: error.message, details: error.details, hints: error.hints };
   if (error instanceof ConfigError) {
     const details = error.problems.map(({ path, reason }) => ({
       field: path,
@@ -56,7 +54,8 @@ function linesOf(
   const text = error instanceof ApiError ? escapeText(message) : message;
   return [
     `redrive: ${text}${shownCode}`,
-    ...details
+    // A UsageError has them as hints.
+    ...(error instanceof UsageError ? [] : details)
       .filter((detail) => detail.message !== message)
       .map((detail) => escapeText(`  ${detail.field}: ${detail.message}`)),
     ...(requestId === undefined ? [] : [`  request id: ${escapeText(requestId)}`]),

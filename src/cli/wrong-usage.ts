@@ -15,7 +15,9 @@ function wrongUsage(command: Command, { code, message }: CommanderError): UsageE
   const said = message
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (?:one of )?(.*)\?\)$/, '; did you mean $1?');
-  return new UsageError(said, [...validFor(command, code), `Run \`${pathOf(command)} --help\`.`]);
+  return new UsageError(said, {
+    hints: [...validFor(command, code), `Run \`${pathOf(command)} --help\`.`],
+  });
 }
 
 function validFor(command: Command, code: string): readonly string[] {

@@ -2,9 +2,8 @@ import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../ou
 import { instantFact, showFacts, showJson, showText, type Fact } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand, rowsAs } from '../slice/api-command.ts';
-import type { Input } from '../slice/define-command.ts';
 import { listCommand } from '../slice/list-command.ts';
-import { statusColumn, statuses, toneOf, topicText, type Message } from './message.ts';
+import { messageId, statusColumn, statuses, toneOf, topicText, type Message } from './message.ts';
 
 type Topic = Readonly<{
   topic: string;
@@ -28,8 +27,6 @@ type HistoryEntry = Readonly<{
   offset: number | null;
   detail: string | null;
 }>;
-
-const id: Input = { flags: '<id>', text: 'message id' };
 
 export const topics = apiCommand({
   name: 'topics',
@@ -78,7 +75,7 @@ export const show = apiCommand<Message>({
   name: 'show',
   description: 'show a message with its error and payload',
   route: 'GET /api/v1/dlq/messages/{id}',
-  inputs: [id],
+  inputs: [messageId],
   examples: ['redrive dlq show 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31'],
   print(message, { print, now }) {
     showFacts(print, factsOf(message, now));
@@ -136,7 +133,7 @@ export const history = apiCommand({
   name: 'history',
   description: 'show the history of a message, also of a deleted one',
   route: 'GET /api/v1/dlq/messages/{id}/history',
-  inputs: [id],
+  inputs: [messageId],
   examples: ['redrive dlq history 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31'],
   print: rowsAs('history', historyColumns, 'no history'),
 });

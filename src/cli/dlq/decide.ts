@@ -7,9 +7,8 @@ import { apiCommand } from '../slice/api-command.ts';
 import type { Input, Values } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
-import { toneOf, type Message } from './message.ts';
+import { messageId, toneOf, type Message } from './message.ts';
 
-const id: Input = { flags: '<id>', text: 'message id' };
 const reason: Input = { flags: '--reason <text>', text: 'reason, for the history' };
 const requiredReason: Input = { ...reason, isRequired: true };
 
@@ -17,7 +16,7 @@ export const dead = apiCommand<Message>({
   name: 'dead',
   description: 'mark a message DEAD: it is not retried any more',
   route: 'POST /api/v1/dlq/messages/{id}/dead',
-  inputs: [id, reason],
+  inputs: [messageId, reason],
   examples: ["redrive dlq dead 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --reason 'the order was cancelled'"],
   print: printStatus,
 });
@@ -26,7 +25,7 @@ export const reopen = apiCommand<Message>({
   name: 'reopen',
   description: 'set a message to PENDING again and reset its retry count',
   route: 'POST /api/v1/dlq/messages/{id}/reopen',
-  inputs: [id, requiredReason],
+  inputs: [messageId, requiredReason],
   examples: ["redrive dlq reopen 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --reason 'the consumer was fixed'"],
   print: printStatus,
 });
@@ -36,7 +35,7 @@ export const route = apiCommand<Message>({
   description: 'set the topic to which a PENDING or DEAD message is retried',
   route: 'POST /api/v1/dlq/messages/{id}/route',
   inputs: [
-    id,
+    messageId,
     { flags: '<topic>', text: 'target topic; need not be in dlq.allowed_targets', field: 'target_topic' },
     requiredReason,
   ],
@@ -53,17 +52,15 @@ export const remove = apiCommand<Readonly<{ message: string }>>({
   name: 'delete',
   description: 'delete a message and its payload; its history stays',
   route: 'DELETE /api/v1/dlq/messages/{id}',
-  inputs: [id, { flags: '-y, --yes', text: 'do not ask for confirmation', field: null }],
+  inputs: [messageId, { flags: '-y, --yes', text: 'do not ask for confirmation', field: null }],
   examples: ['redrive dlq delete 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --yes'],
   before: confirmDeletion,
   print: ({ message }, { print }) => print.line(escapeText(message)),
 });
 
 function printStatus(message: Message, { print }: ApiSession): void {
-  const { id: messageId, status, retry_count, max_retries } = message;
-  print.line(
-    `${messageId} ${print.paint(toneOf(message), status)}, ${retry_count} of ${max_retries} retries used`,
-  );
+  const { id, status, retry_count, max_retries } = message;
+  print.line(`${id} ${print.paint(toneOf(message), status)}, ${retry_count} of ${max_retries} retries used`);
 }
 
 async function confirmDeletion(session: ApiSession, values: Values, terminal: Terminal): Promise<void> {

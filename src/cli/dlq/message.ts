@@ -1,4 +1,5 @@
 import type { Column, Tone } from '../output/render-table.ts';
+import { idInput } from '../slice/item-id.ts';
 
 /** The fields of a message that the commands read. */
 export type Message = Readonly<{
@@ -31,6 +32,8 @@ export type Message = Readonly<{
   archived: boolean;
   error_stack?: string | null;
 }>;
+
+export const messageId = idInput({ what: 'message', route: 'GET /api/v1/dlq/messages/ids' });
 
 export const statuses = ['PENDING', 'RETRYING', 'RESOLVED', 'DEAD'] as const;
 

@@ -4,6 +4,7 @@ import { SilentFailure, UsageError } from '../exit-code.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
+import { messageId } from './message.ts';
 
 type Header = Readonly<{
   key: string | null;
@@ -29,7 +30,7 @@ export const raw = sliceCommand(
     name: 'raw',
     description: "print a message's record: key, value and headers",
     inputs: [
-      { flags: '<id>', text: 'message id' },
+      messageId,
       { flags: '--key', text: 'write only the bytes of the key', conflicts: ['value', 'json'] },
       { flags: '--value', text: 'write only the bytes of the value', conflicts: ['key', 'json'] },
     ],

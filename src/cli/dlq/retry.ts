@@ -5,7 +5,7 @@ import { SilentFailure } from '../exit-code.ts';
 import { apiCommand, sliceCommand } from '../slice/api-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
-import { toneOf } from './message.ts';
+import { messageId, toneOf } from './message.ts';
 import { withProgress } from './retry-progress.ts';
 
 type Retried = Readonly<{ id: string; status: string; published: boolean }>;
@@ -29,7 +29,7 @@ export const retry = apiCommand<Retried>({
   name: 'retry',
   description: 'publish a message to its original topic again',
   route: 'POST /api/v1/dlq/messages/{id}/retry',
-  inputs: [{ flags: '<id>', text: 'message id' }],
+  inputs: [messageId],
   timeoutMs: retryTimeoutMs,
   examples: ['redrive dlq retry 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31'],
   print(retried, { print }) {

@@ -13,7 +13,7 @@ import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
 import { listCommand } from '../slice/list-command.ts';
-import { statusColumn, statuses, statusOf, toneOf, type Job } from './job.ts';
+import { jobId, statusColumn, statuses, statusOf, toneOf, type Job } from './job.ts';
 
 type Attempt = Readonly<{
   retry_count: number;
@@ -111,7 +111,7 @@ export const show = apiCommand<Job & Readonly<{ attempts: readonly Attempt[]; ac
   name: 'show',
   description: 'show a job with its payload, failures and actions',
   route: 'GET /api/v1/jobs/{id}',
-  inputs: [{ flags: '<id>', text: 'job id' }],
+  inputs: [jobId],
   examples: ['redrive jobs show 01a1dfae-c3a5-7000-8007-f35eedc32390'],
   print(job, { print, now }) {
     showFacts(print, factsOf(job, now));

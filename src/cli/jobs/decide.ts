@@ -7,7 +7,7 @@ import { apiCommand, sliceCommand, type AddCommand } from '../slice/api-command.
 import { nameOf, type Input } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { toneOf } from './job.ts';
+import { jobId, jobIds, toneOf } from './job.ts';
 
 type Acted = Readonly<{ job_id: string; status: string }>;
 type Sample = Readonly<{ job_id: string; queue: string; error: string | null; completed_at: string | null }>;
@@ -26,7 +26,6 @@ type Requeued = Readonly<{
   has_more: boolean;
 }>;
 
-const id: Input = { flags: '<id>', text: 'job id' };
 const reason: Input = { flags: '--reason <text>', text: 'reason, for the history' };
 
 export const discard = decide('discard', 'acknowledge a dead job', "'the article is gone'");
@@ -41,7 +40,7 @@ function decide(name: 'discard' | 'cancel', description: string, why: string): A
     name,
     description,
     route: `POST /api/v1/jobs/{id}/${name}`,
-    inputs: [id, reason],
+    inputs: [jobId, reason],
     examples: [`redrive jobs ${name} 01a1dfae-c3a5-7000-8007-f35eedc32390 --reason ${why}`],
     print: printActed,
   });
@@ -57,7 +56,12 @@ const filters: readonly Input[] = [
   { flags: '--from <time>', text: 'dead jobs created at or after this ISO 8601 time', field: 'created_from' },
   { flags: '--to <time>', text: 'dead jobs created before this ISO 8601 time', field: 'created_to' },
 ];
-const ids: Input = { flags: '[ids...]', text: 'job ids; or select jobs with the options', field: 'job_ids' };
+const ids: Input = {
+  flags: '[ids...]',
+  text: 'job ids; or select jobs with the options',
+  field: 'job_ids',
+  ids: jobIds,
+};
 const limit: Input = {
   flags: '--limit <number>',
   text: 'maximum number of jobs',

@@ -1,4 +1,5 @@
 import type { Column, Tone } from '../output/render-table.ts';
+import { idInput, type ItemIds } from '../slice/item-id.ts';
 
 export type Job = Readonly<{
   job_id: string;
@@ -22,6 +23,9 @@ export type Job = Readonly<{
   trace: string | null;
   lease: Readonly<{ owner: string | null; until: string | null; epoch: number }> | null;
 }>;
+
+export const jobIds: ItemIds = { what: 'job', route: 'GET /api/v1/jobs/ids' };
+export const jobId = idInput(jobIds);
 
 export const statuses = ['pending', 'running', 'completed', 'failed', 'dead_letter'] as const;
 

@@ -3,7 +3,7 @@ import { instantFact, showFacts, showJson, showRows, type Fact } from '../output
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import { listCommand } from '../slice/list-command.ts';
-import { statusColumn, statuses, statusOf, stepText, toneOf, type Saga } from './saga-status.ts';
+import { sagaId, statusColumn, statuses, statusOf, stepText, toneOf, type Saga } from './saga-status.ts';
 
 type StepLog = Readonly<{
   step_name: string;
@@ -46,7 +46,7 @@ export const show = apiCommand<Readonly<{ saga: Saga; step_logs: readonly StepLo
   name: 'show',
   description: 'show a saga with its payload and all attempts at its steps',
   route: 'GET /api/v1/sagas/{id}',
-  inputs: [{ flags: '<id>', text: 'saga id' }],
+  inputs: [sagaId],
   examples: ['redrive saga show 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11'],
   print({ saga, step_logs }, { print, now }) {
     showFacts(print, factsOf(saga, now));

@@ -2,12 +2,11 @@ import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { apiCommand, type AddCommand, type ApiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
-import { toneOf } from './saga-status.ts';
+import { sagaId, toneOf } from './saga-status.ts';
 
 type Acted = Readonly<{ saga_id: string; status: string; message: string }>;
 
 const exampleId = '1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11';
-const id: Input = { flags: '<id>', text: 'saga id' };
 const reason: Input = { flags: '--reason <text>', text: 'reason, for the history' };
 
 export const cancel = abort('cancel', 'undo all completed steps; the saga ends as CANCELLED');
@@ -18,7 +17,7 @@ function abort(name: 'cancel' | 'compensate', description: string): AddCommand {
     name,
     description,
     route: `POST /api/v1/sagas/{id}/${name}`,
-    inputs: [id, reason],
+    inputs: [sagaId, reason],
     examples: [`redrive saga ${name} ${exampleId} --reason 'the customer has called'`],
     print,
   });
@@ -47,7 +46,7 @@ function stepAction(action: Pick<ApiCommand<Acted>, 'name' | 'description' | 'in
   return apiCommand<Acted>({
     ...action,
     route: `POST /api/v1/sagas/{id}/steps/{step}/${name}`,
-    inputs: [id, { flags: '<step>', text: 'step name' }, { ...reason, isRequired: true }, ...inputs],
+    inputs: [sagaId, { flags: '<step>', text: 'step name' }, { ...reason, isRequired: true }, ...inputs],
     examples: [`redrive saga ${name} ${exampleId} charge --reason 'checked the bookings'`],
     print,
   });

@@ -9,7 +9,7 @@ import { nameOf, type Input, type Values } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { stepText } from './saga-status.ts';
+import { sagaIds, stepText } from './saga-status.ts';
 
 type Sample = Readonly<{
   saga_id: string;
@@ -59,6 +59,7 @@ const ids: Input = {
   flags: '[ids...]',
   text: 'saga ids; or select sagas with the options',
   field: 'saga_ids',
+  ids: sagaIds,
 };
 const inputs: readonly Input[] = [
   ids,

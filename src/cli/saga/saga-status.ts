@@ -1,4 +1,5 @@
 import type { Column, Tone } from '../output/render-table.ts';
+import { idInput, type ItemIds } from '../slice/item-id.ts';
 
 export type Saga = Readonly<{
   saga_id: string;
@@ -17,6 +18,9 @@ export type Saga = Readonly<{
   definition_hash: string | null;
   stuck?: Readonly<{ step: string | null; action: string; reason: string }>;
 }>;
+
+export const sagaIds: ItemIds = { what: 'saga', route: 'GET /api/v1/sagas/ids' };
+export const sagaId = idInput(sagaIds);
 
 export const statuses = ['STARTED', 'RUNNING', 'COMPLETED', 'COMPENSATING', 'FAILED', 'CANCELLED'] as const;
 

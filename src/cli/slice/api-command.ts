@@ -6,6 +6,7 @@ import { SilentFailure } from '../exit-code.ts';
 import type { Column } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
 import { defineCommand, valuesOf, type CommandDefinition, type Values } from './define-command.ts';
+import { withWholeIds } from './item-id.ts';
 import { jsonInputs, withJson, type JsonField } from './json-field.ts';
 import { requestOf, type Route } from './request-of.ts';
 
@@ -49,7 +50,11 @@ export function sliceCommand(
 ): AddCommand {
   return (slice, terminal) => {
     const command = withApiOptions(defineCommand(slice, definition));
-    command.action(() => run(openApiSession(terminal, command.opts<ApiArgs>()), valuesOf(command), terminal));
+    command.action(async () => {
+      const session = openApiSession(terminal, command.opts<ApiArgs>());
+      const values = await withWholeIds(session, definition.inputs ?? [], valuesOf(command));
+      await run(session, values, terminal);
+    });
   };
 }
 

@@ -1,6 +1,7 @@
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import { nearest } from '../../kernel/nearest.ts';
 import { withExamples } from '../examples.ts';
+import type { ItemIds } from './item-id.ts';
 
 /** One argument or option of a command, and the request field that it sets. */
 export type Input = Readonly<{
@@ -18,6 +19,8 @@ export type Input = Readonly<{
   /** Upper and lower case are the same. */
   choices?: readonly string[];
   parse?: (text: string) => Value;
+  /** It takes an id of such an item, or a unique prefix. */
+  ids?: ItemIds;
   /** Options, in camelCase, that cannot be given together with this one. */
   conflicts?: readonly string[];
 }>;

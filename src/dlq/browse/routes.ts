@@ -3,9 +3,13 @@ import type { FastifyRequest } from 'fastify';
 import type { PageRequest } from '../../kernel/page.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
+import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
+import { sql } from '../../platform/postgres/sql.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { statuses } from '../domain/message.ts';
 import { presentMessage, presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources } from '../sources.ts';
@@ -20,10 +24,23 @@ import { createSourceVerifier } from './verify-source.ts';
 
 const root = apiRoot('dlq');
 
+const tables: readonly TableWithIds[] = [
+  { table: sql`dlq.dlq_messages`, id: sql`id`, isArchive: false },
+  { table: sql`dlq.dlq_messages_archive`, id: sql`id`, isArchive: true },
+];
+
 export type BrowseDeps = Readonly<{ db: Queryable; broker: Broker | null }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addListRoutes(app, deps);
+  addIdPrefixRoute(app, {
+    slice: 'dlq',
+    path: `${root}/messages/ids`,
+    operationId: 'findMessageIds',
+    items: 'messages',
+    statuses,
+    find: (range, limit) => findIds(deps.db, tables, range, limit),
+  });
   addMessageRoutes(app, deps);
   addSourceRoutes(app, deps);
 }

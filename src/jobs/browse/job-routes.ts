@@ -1,7 +1,11 @@
 import type { PageRequest } from '../../kernel/page.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
+import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
+import { sql } from '../../platform/postgres/sql.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { statuses } from '../domain/job.ts';
 import { JobParams, readInstant, readJobId, root } from '../route-parts.ts';
 import { groupDeadJobs } from './dead-groups.ts';
 import { findJob, jobBytes } from './find-job.ts';
@@ -10,6 +14,8 @@ import type { Job } from './job-row.ts';
 import { listJobs } from './list-jobs.ts';
 import { presentGroup, presentJob, presentJobDetails } from './present-job.ts';
 import * as schemas from './schemas.ts';
+
+const tables: readonly TableWithIds[] = [{ table: sql`jobs.job_queue`, id: sql`job_id`, isArchive: false }];
 
 /** More than any listed row takes: three JSON texts and the other columns. */
 const listedRowBytes = 52_000;
@@ -59,6 +65,8 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     },
   });
 
+  addJobIdRoute(app, db);
+
   app.get(
     `${root}/:id`,
     {
@@ -77,6 +85,17 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
       return reply.send(presentJobDetails(await findJob(db, jobId)));
     },
   );
+}
+
+function addJobIdRoute(app: HttpApp, db: Queryable): void {
+  addIdPrefixRoute(app, {
+    slice: 'jobs',
+    path: `${root}/ids`,
+    operationId: 'findJobIds',
+    items: 'jobs',
+    statuses,
+    find: (range, limit) => findIds(db, tables, range, limit),
+  });
 }
 
 type FilterQuery = Readonly<{

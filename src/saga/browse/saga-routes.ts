@@ -1,5 +1,9 @@
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
+import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
+import { statuses } from '../domain/saga-state.ts';
+import { sql } from '../../platform/postgres/sql.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { readSagaId } from '../read-saga-id.ts';
 import { throwNotFound } from '../saga-errors.ts';
@@ -10,6 +14,11 @@ import { listSagas } from './list-sagas.ts';
 import { presentSaga } from './saga-view.ts';
 
 const root = '/api/v1/sagas';
+
+const tables: readonly TableWithIds[] = [
+  { table: sql`saga.saga_states`, id: sql`id`, isArchive: false },
+  { table: sql`saga.saga_states_archive`, id: sql`id`, isArchive: true },
+];
 
 /** More than a row of a list usually takes. */
 const listedRowBytes = 24_000;
@@ -38,6 +47,15 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     },
     keyOf: ({ createdAtExact, sagaId }) => [createdAtExact, sagaId],
     present: presentSaga,
+  });
+
+  addIdPrefixRoute(app, {
+    slice: 'saga',
+    path: `${root}/ids`,
+    operationId: 'findSagaIds',
+    items: 'sagas',
+    statuses,
+    find: (range, limit) => findIds(db, tables, range, limit),
   });
 
   app.get(

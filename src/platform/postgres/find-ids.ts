@@ -1,0 +1,30 @@
+import type { UuidRange } from '../../kernel/uuid-prefix.ts';
+import type { Queryable } from './database.ts';
+import { joinSql, sql, type Sql } from './sql.ts';
+
+/** A table with a UUID as primary key, a status and the time of creation. */
+export type TableWithIds = Readonly<{ table: Sql; id: Sql; isArchive: boolean }>;
+
+type FoundRow = { id: string; status: string; createdAt: Date; isArchived: boolean };
+
+/** The first items in a range of ids. Each table is read through its primary key, and only as far as the limit. */
+export function findIds(
+  db: Queryable,
+  tables: readonly TableWithIds[],
+  { first, last }: UuidRange,
+  limit: number,
+): Promise<readonly FoundRow[]> {
+  const ranges = tables.map(
+    ({ table, id, isArchive }) => sql`(
+      SELECT t.${id} AS id, t.status::text AS status, t.created_at, ${isArchive}::boolean AS is_archived
+      FROM ${table} t
+      WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid
+      ORDER BY t.${id}
+      LIMIT ${limit})`,
+  );
+  return db.query<FoundRow>(sql`
+    SELECT id, status, created_at AS "createdAt", is_archived AS "isArchived"
+    FROM (${joinSql(ranges, sql` UNION ALL `)}) AS found
+    ORDER BY id
+    LIMIT ${limit}`);
+}
