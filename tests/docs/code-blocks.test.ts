@@ -20,7 +20,13 @@ let project: Project;
 let system: TestSystem;
 let pool: Pool;
 let client: PoolClient;
+/** The participants of the sagas. */
 let app: FastifyInstance;
+/** The destination of the outbox; keeps the key of each order that it gets. */
+let partner: FastifyInstance;
+const received: string[] = [];
+/** What the participants do. */
+const shop = { isSoldOut: false, refusesDispatch: false, released: [] as string[] };
 
 before(async () => {
   const blocks = (await readDocBlocks()).filter(({ language }) => ['ts', 'js'].includes(language));
@@ -34,13 +40,26 @@ before(async () => {
   );
   const port = await unusedPort();
   const participant = { type: 'http', base_url: `http://127.0.0.1:${port}` };
+  partner = fastify();
+  partner.post('/orders', async (request) => {
+    received.push(String(request.headers['idempotency-key']));
+    return {};
+  });
+  const broker = {
+    type: 'http',
+    url: `${await partner.listen({ port: 0, host: '127.0.0.1' })}/orders`,
+    idempotency: 'enforced',
+  };
   system = await startTestSystem({
-    env: { SERVICES: JSON.stringify({ inventory: participant, shipping: participant }) },
+    env: {
+      SERVICES: JSON.stringify({ inventory: participant, shipping: participant }),
+      OUTBOX_DESTINATIONS: JSON.stringify({ broker }),
+    },
   });
   pool = new Pool({ connectionString: system.database.url });
   client = await pool.connect();
   app = fastify();
-  app.post('/dispatch', async () => ({}));
+  app.post('/dispatch', async (_request, reply) => reply.code(shop.refusesDispatch ? 422 : 200).send({}));
   listen = () => app.listen({ port });
 });
 
@@ -51,6 +70,7 @@ after(async () => {
   await pool?.end();
   await system?.drop();
   await app?.close();
+  await partner?.close();
   await project?.remove();
 });
 
@@ -66,21 +86,24 @@ test('the example of the outbox commits an order with the data, once', async () 
   assert.deepEqual(await state(), { reserved: 10_000, orders: 1 });
   await project.run('outbox', { pool });
   assert.deepEqual(await state(), { reserved: 20_000, orders: 1 });
+  await eventually(() => assert.deepEqual(received, ['order-2026-000117']));
   // The key belongs to another order now, so that nothing of the transaction happens.
   await pool.query(`UPDATE outbox.idempo_ledger SET request_digest = 'another'`);
   await assert.rejects(project.run('outbox', { pool }), { message: 'the key belongs to another order' });
   assert.deepEqual(await state(), { reserved: 20_000, orders: 1 });
 });
 
-test('the recipe of the outbox commits an order with the data, and rolls back with a used key', async () => {
+test('the recipe of the outbox sends the order after the commit; with a used key it rolls back and sends nothing', async () => {
   const reserved = async () =>
     (await pool.query<{ reserved: number }>('SELECT reserved FROM accounts')).rows[0]?.reserved ?? 0;
   const before = await reserved();
   assert.deepEqual(await outcomeOf('readme-outbox', 'order'), 'created');
   assert.equal(await reserved(), before + 10_000);
+  await eventually(() => assert.deepEqual(received, ['order-2026-000117', 'order-2026-000118']));
   await pool.query(`UPDATE outbox.idempo_ledger SET request_digest = 'another'`);
   assert.deepEqual(await outcomeOf('readme-outbox', 'order'), 'mismatch');
   assert.equal(await reserved(), before + 10_000);
+  assert.deepEqual(received, ['order-2026-000117', 'order-2026-000118']);
 });
 
 test('the recipe of jobs runs the job', async () => {
@@ -121,38 +144,47 @@ test('the example of jobs sends the mail once, and gives up on an address that d
 
 test('the example of sagas reserves once, and a refusal of its participant ends the saga', async () => {
   const reserved: string[] = [];
-  let isSoldOut = false;
   const given = {
     pool,
     client,
     orderId: 'order-1',
     app,
     reserve: async (_tx: unknown, { sku }: { sku: string }) => {
-      if (isSoldOut) return null;
+      if (shop.isSoldOut) return null;
       reserved.push(sku);
-      return { id: 'r-1' };
+      return { id: `r-${reserved.length}` };
     },
-    release: async () => {},
+    release: async (_tx: unknown, id: string) => void shop.released.push(id),
   };
   const { started } = (await project.run('sagas', given)) as { started: { sagaId: string } };
   await listen();
-  const statusOf = async (sagaId: string) =>
-    (await system.api.get<{ saga: { status: string } }>(`/api/v1/sagas/${sagaId}`)).body.saga.status;
-  await eventually(async () => assert.equal(await statusOf(started.sagaId), 'COMPLETED'));
+  await untilSaga(started.sagaId, 'COMPLETED');
   assert.deepEqual(reserved, ['shoe']);
 
-  isSoldOut = true;
+  shop.isSoldOut = true;
   const { body } = await system.api.post<{ saga_id: string }>('/api/v1/sagas', {
     workflow_name: 'place-order',
     payload: { sku: 'shoe', qty: 1 },
   });
-  await eventually(async () => assert.equal(await statusOf(body.saga_id), 'FAILED'));
+  await untilSaga(body.saga_id, 'FAILED');
+  assert.deepEqual(shop.released, []);
 });
 
-test('the recipe of sagas starts a saga, once per key', async () => {
-  assert.equal(await outcomeOf('readme-saga', 'started', { orderId: 'order-2' }), 'started');
-  assert.equal(await outcomeOf('readme-saga', 'started', { orderId: 'order-2' }), 'replayed');
+test('the recipe of sagas releases the reservation if shipping refuses, and starts one saga per key', async () => {
+  Object.assign(shop, { isSoldOut: false, refusesDispatch: true });
+  const given = { client, orderId: 'order-2' };
+  const { started } = (await project.run('readme-saga', given)) as { started: { sagaId: string } };
+  await untilSaga(started.sagaId, 'FAILED');
+  assert.deepEqual(shop.released, ['r-2']);
+  assert.equal(await outcomeOf('readme-saga', 'started', given), 'replayed');
 });
+
+async function untilSaga(sagaId: string, status: string): Promise<void> {
+  await eventually(async () => {
+    const { body } = await system.api.get<{ saga: { status: string } }>(`/api/v1/sagas/${sagaId}`);
+    assert.equal(body.saga.status, status);
+  });
+}
 
 test('the example of a webhook takes what we sign and refuses everything else', async () => {
   const [secret, text] = ['a secret', '{"version":1}'];

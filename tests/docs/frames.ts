@@ -34,7 +34,7 @@ export const frames: Readonly<Record<string, Frame>> = {
     },
     results: ['started'],
   },
-  'README.md > Call a partner exactly when your transaction commits > ts': {
+  'README.md > Call a partner when your transaction commits > ts': {
     name: 'readme-outbox',
     imports: pgTypes,
     given: { client: 'ClientBase' },
@@ -46,7 +46,7 @@ export const frames: Readonly<Record<string, Frame>> = {
     given: { pool: 'Pool', client: 'ClientBase', to: 'string', send: '(to: string) => Promise<void>' },
     results: ['worker'],
   },
-  'README.md > Undo what was done when a later step fails > ts': {
+  'README.md > Undo earlier steps when a later one fails > ts': {
     name: 'readme-saga',
     imports: pgTypes,
     given: { client: 'ClientBase', orderId: 'string' },

@@ -50,7 +50,7 @@ export async function checkCommand(command: string): Promise<void> {
 }
 
 /** As a shell divides them, as far as the documents go: blanks, and quotes around whole parts. */
-function wordsOf(command: string): readonly string[] {
+export function wordsOf(command: string): readonly string[] {
   return [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
     word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'),
   );

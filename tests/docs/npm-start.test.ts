@@ -11,13 +11,22 @@ import {
   startDevProcess,
   type DevProcess,
 } from '../support/dev-process.ts';
-import { blocksOf } from '../support/doc-blocks.ts';
+import { blocksOf, readDocBlocks, type DocBlock } from '../support/doc-blocks.ts';
 import { eventually } from '../support/eventually.ts';
+import { runShellBlock } from './run-shell-block.ts';
 
 /**
- * Every command in the README of an example runs as it is written, in a shell beside one `npm start`, and does what the
- * README says. Programs of their own run on the Node of the machine and on the Node of the project.
+ * Every command of the documents runs against one `npm start`, and prints what the document shows. Commands in the
+ * README of an example run as they are written, in a shell; programs of their own run on the Node of the machine and on
+ * the Node of the project.
  */
+
+/** Commands that need more than `npm start`. blocks.test.ts parses them: the command and its arguments exist. */
+const notRun: Readonly<Record<string, string>> = {
+  'README.md > Start in 60 seconds > sh': 'it starts what this test runs against',
+  'README.md > Install > sh': 'it names servers of an example',
+  'docs/operations.md > Install > sh': 'it names a configuration file',
+};
 
 /** What each command prints; a new command fails here until it has an entry. */
 const expected: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
@@ -66,6 +75,33 @@ before(async () => {
   dev = await startDevProcess();
 });
 after(() => dev?.stop());
+
+const blocks = (await readDocBlocks()).filter(({ language }) => ['sh', 'console'].includes(language));
+const picture: DocBlock = {
+  id: 'docs/images/terminal.svg',
+  language: 'console',
+  text: await textOfPicture(),
+};
+
+describe('a block of commands works as it is written', () => {
+  for (const block of [...blocks, picture].filter(({ id }) => !(id in notRun)))
+    test(block.id, () => runShellBlock(block, dev));
+});
+
+test('every block that is not run is there', () => {
+  const ids = new Set(blocks.map(({ id }) => id));
+  assert.deepEqual(
+    Object.keys(notRun).filter((id) => !ids.has(id)),
+    [],
+  );
+});
+
+/** The lines that tools/terminal-picture.ts has drawn. */
+async function textOfPicture(): Promise<string> {
+  const svg = await readFile(`${root}docs/images/terminal.svg`, 'utf8');
+  const lines = [...svg.matchAll(/<text [^>]*>(.*)<\/text>/g)].map(([, line = '']) => line);
+  return lines.join('\n').replaceAll('&gt;', '>').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+}
 
 async function commandsOf(example: string): Promise<readonly string[]> {
   const file = `examples/${example}/README.md`;
