@@ -5,13 +5,14 @@ import { createBroker } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
 import { prepareSchema } from './compose/prepare-schema.ts';
 import { exportVersions } from './compose/process-metrics.ts';
+import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
 import { acceptsHost } from './config/formats/accepts-host.ts';
 import type { KafkaConfig } from './config/resolve/resolve-kafka.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
-import { startAll, stopAll, type Service } from './kernel/service.ts';
+import { startAll, type Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
   addInternalOrders,
@@ -78,11 +79,12 @@ export type SystemOptions = Readonly<{
   wrap?: Readonly<{ database?: (db: Database) => Database; broker?: (broker: Broker) => Broker }>;
 }>;
 
-const stopWithinMs = 11_000;
+/** A database that does not answer must not use up the time for the rest. */
 const closeWithinMs = 2000;
 
 export async function startSystem(config: Config, options: SystemOptions): Promise<System> {
   const logger = options.logger ?? loggerFor(config);
+  const stopWithinMs = stopWithin(config.server.shutdownTimeoutMs);
   for (const warning of config.warnings) logger.warn(warning);
   const opened: Close[] = [];
   try {
@@ -97,29 +99,12 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
       { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
       'redrive is ready',
     );
-    const stop = () => stopSystem(services, opened, logger);
+    const stop = () => stopSystem({ services, opened, logger, stopWithinMs });
     return { url, embeddedDatabaseUrl, broker, logger, stop };
   } catch (error) {
     await closeAll(opened);
     throw error;
   }
-}
-
-async function stopSystem(services: readonly Service[], opened: Close[], logger: Logger): Promise<void> {
-  logger.info('stopping');
-  await stopAll(services, stopWithinMs, (service, error) =>
-    logger.warn({ err: error }, `${service.name} did not stop cleanly`),
-  );
-  await closeAll(opened);
-  logger.info('stopped');
-}
-
-/** Closes a connection or a process. */
-type Close = () => Promise<unknown>;
-
-/** In reverse order of opening. */
-async function closeAll(opened: Close[]): Promise<void> {
-  for (const close of opened.splice(0).toReversed()) await close();
 }
 
 /** What all slices share. */

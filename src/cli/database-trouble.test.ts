@@ -18,6 +18,7 @@ const server = {
   maxIdleConns: 5,
   connMaxLifetimeMs: 300_000,
   statementTimeoutMs: 30_000,
+  connectTimeoutMs: 5000,
   migrate: true,
   wake: 'listen',
   direct: undefined,

@@ -44,6 +44,7 @@ export async function openDatabase(
     keptIdleConnections: settings.maxIdleConns,
     maxLifetimeMs: settings.connMaxLifetimeMs,
     statementTimeoutMs: settings.statementTimeoutMs,
+    connectTimeoutMs: settings.connectTimeoutMs,
     applicationName: config.app.name,
     onQuery: (seconds) => metrics?.dbQueryDuration.observe(seconds),
     onIdleError: (error) => logger.warn({ err: error }, 'lost a database connection'),

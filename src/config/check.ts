@@ -1,8 +1,6 @@
-import { accessSync, constants } from 'node:fs';
-
-import { codeOf } from '../kernel/errors.ts';
 import type { Problem } from './config-error.ts';
-import type { AllGiven } from './setting.ts';
+import type { AllGiven } from './layers/merge-layers.ts';
+import { reasonAgainstFile } from './layers/tls-files.ts';
 
 /** For rules about several keys. */
 export type Check = Readonly<{
@@ -27,12 +25,8 @@ export function startCheck(given: AllGiven, problems: Problem[], warnings: strin
     report,
     warn: (message) => void warnings.push(message),
     checkFile(path, file) {
-      if (file === undefined) return;
-      try {
-        accessSync(file, constants.R_OK);
-      } catch (error) {
-        report([path], `the file cannot be read: ${codeOf(error) ?? 'unknown error'}`);
-      }
+      const reason = file === undefined ? undefined : reasonAgainstFile(file);
+      if (reason !== undefined) report([path], reason);
     },
   };
 }

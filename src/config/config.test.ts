@@ -7,8 +7,9 @@ import { parse, stringify } from 'yaml';
 import type { Config } from './config.ts';
 import { variableOf } from './layers/environment-layer.ts';
 import { readSecret } from './layers/secret.ts';
+import { Type, type TSchema } from 'typebox';
+import { keysIn } from './schema-keys.ts';
 import { schema } from './schema.ts';
-import { isSetting, settingsOf, type Section } from './setting.ts';
 import { errorOf, folderOf, load, loadYaml, messageOf, problemOf } from '../../tests/support/test-config.ts';
 
 function serverOf(config: Config): Extract<Config['database'], { mode: 'server' }> {
@@ -29,10 +30,10 @@ test('nothing at all is a configuration: loopback, embedded database, no Kafka',
 
 test('the example file names every key with its default', () => {
   const file = new URL('../../config/config.yaml', import.meta.url);
-  const written = (section: Section): unknown =>
-    Object.fromEntries(
-      Object.entries(section).map(([key, node]) => [key, isSetting(node) ? node.written : written(node)]),
-    );
+  const written = (node: TSchema): unknown =>
+    Type.IsObject(node)
+      ? Object.fromEntries(Object.entries(node.properties).map(([key, each]) => [key, written(each)]))
+      : ((node as { default?: unknown }).default ?? null);
   assert.deepEqual(parse(readFileSync(file, 'utf8')), written(schema));
   const { sources: _, ...config } = load({ argv: { configPath: file.pathname } });
   const { sources: __, ...defaults } = load({});
@@ -294,7 +295,7 @@ test('no message repeats a value, whatever key it stands in', () => {
   const urls = [`${marker}:x@y`, `postgres://u:${marker}#@db`, `postgres://db/x?${marker}=1`];
   const values = [marker, ...urls, [marker], [[marker]], { a: marker }, [{ match: marker }]];
   const configPath = join(folderOf({}), 'marked.yaml');
-  for (const [path, value] of [...settingsOf(schema).keys()].flatMap((path) =>
+  for (const [path, value] of keysIn(schema).flatMap(({ path }) =>
     values.map((each) => [path, each] as const),
   )) {
     writeFileSync(

@@ -11,19 +11,23 @@ import { dirname, join } from 'node:path';
 
 import { startCheck, type Check } from './check.ts';
 import { ConfigError } from './config-error.ts';
-import { environmentLayer } from './layers/environment-layer.ts';
 import { isLoopback } from './formats/host-format.ts';
-import { mergeLayers, type Layer } from './layers/layer.ts';
+import { isMap } from './formats/value.ts';
+import { fromText } from './from-text.ts';
+import { environmentLayer } from './layers/environment-layer.ts';
+import { mergeLayers, type Layer } from './layers/merge-layers.ts';
+import { overrideWarnings, secretLayer } from './layers/secret-layer.ts';
+import { readYamlLayer } from './layers/yaml-layer.ts';
+import { readSettings } from './read-settings.ts';
+import { reasonAgainst, type Node } from './reason-against.ts';
 import { resolveDatabase, type DatabaseConfig } from './resolve/resolve-database.ts';
 import { resolveJobs, type JobsConfig } from './resolve/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './resolve/resolve-kafka.ts';
 import { resolveNotify, type NotifierConfig } from './resolve/resolve-notify.ts';
 import { resolveOutbox, type OutboxConfig } from './resolve/resolve-outbox.ts';
 import { resolveServices, type ServiceConfig } from './resolve/resolve-services.ts';
+import { keysIn } from './schema-keys.ts';
 import { schema, type Settings } from './schema.ts';
-import { overrideWarnings, secretLayer } from './layers/secret-layer.ts';
-import { readValues, settingsOf } from './setting.ts';
-import { readYamlLayer } from './layers/yaml-layer.ts';
 
 /** Deeply frozen. Secrets are redacted in logs. */
 export type Config = Omit<
@@ -57,18 +61,18 @@ export type ConfigOptions = Readonly<{
 
 /** Throws a ConfigError with all problems. */
 export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: ConfigOptions): Config {
-  const settings = settingsOf(schema);
-  const environment = environmentLayer(env, settings);
+  const known = keysIn(schema);
+  const environment = environmentLayer(env, known);
   const written = readFiles(argv.configPath ?? env['CONFIG_PATH'], environment);
-  const secrets = secretLayer(secretsDir);
+  const secrets = secretLayer(secretsDir, known);
   const files = [...written, secrets];
-  const chosen = mergeLayers([...files, environment]);
-  const layers = [...files, environmentLayer(env, settings, chosen), optionsLayer(argv)];
-  const given = mergeLayers(layers);
+  const { tree: named } = mergeLayers([...files, environment], schema);
+  const layers = [...files, environmentLayer(env, keysIn(schema, named)), optionsLayer(argv)];
+  const { tree, given } = mergeLayers(layers, schema);
   const problems = layers.flatMap((layer) => layer.problems);
   const warnings = [...layers.flatMap((layer) => layer.warnings), ...overrideWarnings(written, secrets)];
 
-  const values = readValues(schema, given, problems);
+  const values = readSettings(tree, given, problems);
   const check = startCheck(given, problems, warnings);
   checkServer(values.server, check);
   checkDlq(values, check);
@@ -83,7 +87,9 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
     jobs: resolveJobs(values.jobs, check),
     services: resolveServices(values.services, values.saga, check),
     notify: resolveNotify(values.notify, outbox, check),
-    sources: Object.fromEntries([...given].map(([path, { source }]) => [path, source])),
+    sources: Object.fromEntries(
+      [...given].flatMap(([path, { value, source }]) => (isMap(value) ? [] : [[path, source]])),
+    ),
     warnings,
   };
   if (problems.length > 0) throw new ConfigError(problems);
@@ -93,17 +99,18 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
 /** The named file and the environment's file; the environment comes from the variable or the first file. */
 function readFiles(configPath: string | undefined, environment: Layer): readonly Layer[] {
   if (!configPath) return [];
-  const base = readYamlLayer(configPath, schema);
+  const base = readYamlLayer(configPath);
   if (!base) return [{ entries: [], problems: [{ path: configPath, reason: 'no such file' }], warnings: [] }];
+  const node: Node = schema.properties.app.properties.environment;
   const environmentOf = (layers: readonly Layer[]): unknown =>
-    mergeLayers([...layers, environment]).get('app.environment')?.value ?? schema.app.environment.fallback;
-  const chosen = schema.app.environment.parse(environmentOf([base]));
+    mergeLayers([...layers, environment], schema).given.get('app.environment')?.value ?? node.default;
+  const chosen = environmentOf([base]);
   // An invalid name is reported later, and never becomes part of a path.
-  if (!chosen.ok) return [base];
-  const file = join(dirname(configPath), `config.${chosen.value}.yaml`);
-  const second = readYamlLayer(file, schema);
+  if (reasonAgainst(node, chosen) !== undefined) return [base];
+  const file = join(dirname(configPath), `config.${String(chosen)}.yaml`);
+  const second = readYamlLayer(file);
   if (!second) return [base];
-  if (environmentOf([base, second]) === chosen.value) return [base, second];
+  if (environmentOf([base, second]) === chosen) return [base, second];
   const problem = {
     path: 'app.environment',
     reason: 'must not differ from the environment that chose this file',
@@ -114,13 +121,13 @@ function readFiles(configPath: string | undefined, environment: Layer): readonly
 
 function optionsLayer({ host, port, dataDir }: NonNullable<ConfigOptions['argv']>): Layer {
   const options = [
-    { path: 'server.host', value: host, source: '--host' },
+    { keys: ['server', 'host'], value: host, source: '--host' },
     {
-      path: 'server.port',
-      value: typeof port === 'string' ? schema.server.port.fromText(port) : port,
+      keys: ['server', 'port'],
+      value: typeof port === 'string' ? fromText(schema.properties.server.properties.port, port) : port,
       source: '--port',
     },
-    { path: 'database.data_dir', value: dataDir, source: '--data-dir' },
+    { keys: ['database', 'data_dir'], value: dataDir, source: '--data-dir' },
   ];
   return { entries: options.filter(({ value }) => value !== undefined), problems: [], warnings: [] };
 }

@@ -1,172 +1,139 @@
-import { cronSchedule } from './formats/cron-format.ts';
-import { destinations } from './formats/destination-formats.ts';
+/**
+ * All keys: what each is called, what it may be, its default and what it means. Types, validation, defaults, environment
+ * variables, docs/reference/configuration.md, config/config.yaml and config/config.schema.json all follow from it.
+ */
+import type { StaticDecode } from 'typebox';
+
+import { host, publicUrl, webUrl } from './formats/host-format.ts';
+import { topicName } from './formats/topic-format.ts';
 import {
-  decimal,
   duration,
   filePath,
   flag,
   listOf,
+  MIB,
   oneOf,
-  secret,
+  oneOrMore,
+  optional,
+  plainName,
+  section,
   text,
   wholeNumber,
-} from './formats/format.ts';
-import { databaseHost, host, hostAndPort, webUrl } from './formats/host-format.ts';
-import { cronJobs, queues } from './formats/jobs-formats.ts';
-import { notifiers, publicUrl } from './formats/notify-formats.ts';
-import { services } from './formats/services-formats.ts';
-import { optional, withDefault, type Section, type Values } from './setting.ts';
-import { originalTopicRule, topicGlob, topicName } from './formats/topic-format.ts';
+} from './formats/value.ts';
+import type { InCode } from './in-code.ts';
+import { database } from './sections/database.ts';
+import { dlq } from './sections/dlq.ts';
+import { jobs } from './sections/jobs.ts';
+import { kafka } from './sections/kafka.ts';
+import { notifiers } from './sections/notify.ts';
+import { outbox } from './sections/outbox.ts';
+import { services } from './sections/services.ts';
 
-const MIB = 1024 * 1024;
+const app = section({
+  name: plainName({
+    default: 'redrive',
+    description: 'name in the logs, and `application_name` in PostgreSQL',
+  }),
+  version: optional(plainName({ otherwise: 'version of the package', description: 'version in the logs' })),
+  tier: optional(plainName({ description: 'a label of your own; accepted, not used' })),
+  environment: text({
+    // Part of a file name, because it selects the second file.
+    what: 'letters, digits, hyphens or underscores',
+    pattern: '^[\\w-]{1,63}$',
+    default: 'dev',
+    description: 'environment in the logs; selects the second file, `config.<environment>.yaml`',
+  }),
+});
 
-const name = (): ReturnType<typeof text> =>
-  text('1 to 249 letters, digits, dots, hyphens or underscores', (value) => /^[\w.-]{1,249}$/.test(value));
-
-const app = {
-  name: withDefault(name(), 'redrive'),
-  /** Default: the version of this package. */
-  version: optional(name()),
-  tier: optional(name()),
-  /** Part of a file name, because it selects the second file. */
-  environment: withDefault(
-    text('letters, digits, hyphens or underscores', (value) => /^[\w-]{1,63}$/.test(value)),
-    'dev',
+const server = section({
+  host: host({
+    default: '127.0.0.1',
+    description: 'address to listen on. An address that others can reach requires `allow_unauthenticated`',
+  }),
+  port: wholeNumber(0, 65_535, {
+    default: 8080,
+    variable: 'PORT',
+    description: 'port to listen on; 0 selects any free port',
+  }),
+  allow_unauthenticated: flag({
+    default: false,
+    description: 'confirms that others may reach the server; there is no authentication yet',
+  }),
+  allowed_hosts: listOf(host(), {
+    default: [],
+    description:
+      'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `allow_unauthenticated` and an empty list, every name is accepted',
+  }),
+  body_limit_bytes: wholeNumber(1024, 256 * MIB, {
+    default: MIB,
+    description:
+      'larger requests get 413. Numbers count as PostgreSQL writes them: `1e308` takes 309 bytes. JSON of more than 8 MiB is always refused',
+  }),
+  shutdown_timeout: duration('5s', '1h', {
+    default: '15s',
+    description:
+      'longest time from SIGTERM to the end of the process. What still runs 4 s before it keeps its lease, and another process takes it over when the lease expires',
+  }),
+  public_url: optional(
+    publicUrl({
+      examples: ['https://redrive.example.com'],
+      description:
+        'URL under which people reach the server. Links in notifications start with it; without it they are paths',
+    }),
   ),
-} satisfies Section;
+});
 
-const server = {
-  host: withDefault(host(), '127.0.0.1'),
-  port: withDefault(wholeNumber(0, 65_535), 8080),
-  allow_unauthenticated: withDefault(flag(), false),
-  /** Additional host names of this server. Requests with other names are rejected. */
-  allowed_hosts: withDefault(listOf(host()), []),
-  body_limit_bytes: withDefault(wholeNumber(1024, 256 * MIB), MIB),
-  /** For links in notifications. */
-  public_url: optional(publicUrl()),
-} satisfies Section;
+const roles = oneOrMore(oneOf(['api', 'ingest', 'workers']), {
+  default: ['api', 'ingest', 'workers'],
+  description:
+    'what this process does: see [roles and replicas](../operations.md#roles-and-replicas). Replicas may share the work or split it',
+});
 
-const database = {
-  /** The whole connection; the keys below override its parts. */
-  url: optional(secret()),
-  host: optional(databaseHost()),
-  port: withDefault(wholeNumber(1, 65_535), 5432),
-  name: withDefault(text('1 to 63 characters', hasLength(63)), 'redrive'),
-  user: withDefault(text('1 to 255 characters', hasLength(255)), 'app'),
-  password: withDefault(secret(), ''),
-  ssl_mode: withDefault(oneOf('disable', 'require', 'verify-ca', 'verify-full'), 'disable'),
-  ssl_ca: optional(filePath()),
-  max_open_conns: withDefault(wholeNumber(1, 10_000), 25),
-  max_idle_conns: withDefault(wholeNumber(0, 10_000), 5),
-  conn_max_lifetime: withDefault(duration('1s', '7d'), '5m'),
-  statement_timeout: withDefault(duration('100ms', '1h'), '30s'),
-  direct_url: optional(secret()),
-  migrate: withDefault(flag(), true),
-  wake: withDefault(oneOf('listen', 'poll'), 'listen'),
-  data_dir: withDefault(filePath(), '.redrive/postgres'),
-} satisfies Section;
+const saga = section({
+  workflow_dir: filePath({
+    default: 'workflows',
+    description:
+      'folder with workflows in YAML, relative to the working directory; a missing folder counts as empty',
+  }),
+  max_concurrent: wholeNumber(1, 100_000, { default: 100, description: 'parallel calls per process' }),
+  lease_secs: wholeNumber(3, 3600, {
+    default: 15,
+    description: 'lease of a saga in seconds: after a crash, its sagas continue elsewhere after this time',
+  }),
+  events_topic: topicName({
+    default: 'redrive.saga.state_changed.v1',
+    description:
+      'topic for every change of a saga, with key `saga_id` and value `{saga_id, event_type, correlation_id, workflow_name, payload, timestamp}`; only with Kafka',
+  }),
+  retention: duration('1h', '36500d', { default: '30d', description: 'when ended sagas are archived' }),
+  archive_retention: duration('1h', '36500d', {
+    default: '400d',
+    description: 'when archived sagas are deleted',
+  }),
+  auto_resume: flag({
+    default: true,
+    description:
+      "when a service is back, retry sagas that need attention because it was down; at most three times, and never after an operator's action",
+  }),
+});
 
-const kafka = {
-  /** Default: true if there are brokers or the local one. */
-  enabled: optional(flag()),
-  local: withDefault(flag(), false),
-  brokers: withDefault(listOf(hostAndPort()), []),
-  consumer_group: withDefault(name(), 'dlq-manager.default'),
-  security_protocol: withDefault(oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'), 'PLAINTEXT'),
-  sasl: {
-    mechanism: withDefault(oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'), 'SCRAM-SHA-512'),
-    username: optional(text()),
-    password: optional(secret()),
-  },
-  tls: {
-    ca: optional(filePath()),
-    cert: optional(filePath()),
-    key: optional(filePath()),
-  },
-  dlq_topic_pattern: withDefault(listOf(topicGlob(), { min: 1, single: true }), ['*.dlq.v1', '*.dlq']),
-  fetch_max_bytes_in_flight: withDefault(wholeNumber(MIB, 4096 * MIB), 64 * MIB),
-  discovery_interval: withDefault(duration('1s', '1h'), '30s'),
-  publish_timeout: withDefault(duration('100ms', '5m'), '5s'),
-} satisfies Section;
+const telemetry = section({
+  otlp_endpoint: optional(
+    webUrl({
+      variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+      examples: ['http://127.0.0.1:4318'],
+      description:
+        'base URL of an OTLP/HTTP collector (`http://127.0.0.1:4318`). Spans are sent to `/v1/traces` below it. `OTEL_EXPORTER_OTLP_HEADERS` sets headers, such as a token',
+    }),
+  ),
+  log_level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    default: 'info',
+    variable: 'LOG_LEVEL',
+    description: 'lowest level that is logged',
+  }),
+});
 
-const dlq = {
-  max_retries: withDefault(wholeNumber(1, 1000), 3),
-  retry_lease: withDefault(duration('1s', '1h'), '30s'),
-  republish_key: withDefault(oneOf('original', 'uuid'), 'original'),
-  republish_compression: withDefault(oneOf('source', 'none', 'gzip', 'snappy', 'lz4', 'zstd'), 'source'),
-  /** Default: all topics but dead-letter topics and internal ones. */
-  allowed_targets: optional(listOf(topicGlob(), { min: 1 })),
-  original_topic_rules: withDefault(listOf(originalTopicRule()), []),
-  partition_lease: withDefault(duration('3s', '10m'), '15s'),
-  open_transaction_alert: withDefault(duration('1s', '30d'), '5m'),
-  archive: {
-    enabled: withDefault(flag(), true),
-    retention_days: withDefault(wholeNumber(1, 36_500), 30),
-    purge_days: withDefault(wholeNumber(1, 36_500), 365),
-    schedule: withDefault(cronSchedule(), '0 2 * * *'),
-  },
-} satisfies Section;
-
-const outbox = {
-  batch_size: withDefault(wholeNumber(1, 10_000), 32),
-  parallelism: withDefault(wholeNumber(1, 100), 4),
-  retry_max: withDefault(wholeNumber(0, 1000), 8),
-  idle_sleep_ms: withDefault(wholeNumber(1, 60_000), 200),
-  stuck_threshold_min: withDefault(decimal(0.001, 1440), 10),
-  ledger_ttl: withDefault(duration('1s', '3650d'), '48h'),
-  audit_retention: withDefault(duration('1d', '36500d'), '400d'),
-  max_age: withDefault(duration('1s', '365d'), '24h'),
-  backoff: {
-    initial_ms: withDefault(wholeNumber(1, 3_600_000), 2000),
-    max_ms: withDefault(wholeNumber(1, 86_400_000), 256_000),
-    jitter: withDefault(decimal(0, 1), 0.1),
-  },
-  probe: {
-    initial_ms: withDefault(wholeNumber(1, 3_600_000), 5000),
-    max_ms: withDefault(wholeNumber(1, 3_600_000), 60_000),
-  },
-  destinations: withDefault(destinations(), {}),
-} satisfies Section;
-
-const jobs = {
-  /** Of completed jobs, and of dead ones. */
-  retention: withDefault(duration('1m', '36500d'), '7d'),
-  dead_retention: withDefault(duration('1m', '36500d'), '90d'),
-  queues: withDefault(queues(), {}),
-  cron: withDefault(cronJobs(), {}),
-} satisfies Section;
-
-/** Who is notified when something needs attention. */
-const notify = withDefault(notifiers(), []);
-
-const saga = {
-  workflow_dir: withDefault(filePath(), 'workflows'),
-  /** Maximum of concurrent calls in one process. */
-  max_concurrent: withDefault(wholeNumber(1, 100_000), 100),
-  lease_secs: withDefault(wholeNumber(3, 3600), 15),
-  events_topic: withDefault(topicName(), 'redrive.saga.state_changed.v1'),
-  retention: withDefault(duration('1h', '36500d'), '30d'),
-  archive_retention: withDefault(duration('1h', '36500d'), '400d'),
-  /** Sagas that are stuck because of an outage continue when the service is back. */
-  auto_resume: withDefault(flag(), true),
-} satisfies Section;
-
-const telemetry = {
-  otlp_endpoint: optional(webUrl()),
-  log_level: withDefault(oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
-} satisfies Section;
-
-const roles = withDefault(listOf(oneOf('api', 'ingest', 'workers'), { min: 1, single: true }), [
-  'api',
-  'ingest',
-  'workers',
-]);
-
-/**
- * All keys. A new section is one more constant here; files, environment variables, defaults, types and suggestions follow
- * from it.
- */
-export const schema = {
+export const schema = section({
   app,
   server,
   database,
@@ -175,14 +142,14 @@ export const schema = {
   dlq,
   outbox,
   jobs,
-  notify,
+  notify: notifiers({
+    description: 'who is notified when something needs attention: see [Notifications](#notifications)',
+  }),
   saga,
-  services: withDefault(services(), {}),
+  services: services({
+    description: 'the services that workflows call, by names of your own: see [Services](#services)',
+  }),
   telemetry,
-} satisfies Section;
+});
 
-export type Settings = Values<typeof schema>;
-
-function hasLength(max: number): (value: string) => boolean {
-  return (value) => value.length >= 1 && value.length <= max;
-}
+export type Settings = InCode<StaticDecode<typeof schema>>;

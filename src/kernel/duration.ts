@@ -7,11 +7,14 @@ const UNITS = [
 ] as const;
 
 /** Whole numbers with units, the largest unit first, each at most once. */
-const SHAPE = /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/;
+const SHAPE = /^(?=.)(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/;
+
+/** For schemas. */
+export const durationPattern = SHAPE.source;
 
 /** `1h30m` in milliseconds; undefined if the text is no duration. */
 export function parseDuration(text: string): number | undefined {
-  const match = text === '' ? null : SHAPE.exec(text);
+  const match = SHAPE.exec(text);
   if (!match) return undefined;
   return UNITS.reduce((sum, [, unitMs], index) => sum + Number(match[index + 1] ?? 0) * unitMs, 0);
 }

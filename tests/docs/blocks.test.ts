@@ -3,9 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Ajv } from 'ajv';
 import { Client } from 'pg';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/config.ts';
+import { configJsonSchema } from '../../tools/config-json-schema.ts';
 import { readWorkflow } from '../../src/saga/define/workflow-yaml.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readDocBlocks, type DocBlock } from '../support/doc-blocks.ts';
@@ -21,6 +23,9 @@ const notChecked: Readonly<Record<string, string>> = {
   'docs/design/claim-and-settle.md > Claim > sql':
     'it is the form of the statement, with dots for what differs between the slices',
 };
+
+/** As editors check the file. */
+const isConfig = new Ajv({ keywords: ['errorMessage'], allowUnionTypes: true }).compile(configJsonSchema());
 
 const checks: Readonly<Record<string, (block: DocBlock) => Promise<void> | void>> = {
   sh: checkCommands,
@@ -87,6 +92,7 @@ async function checkConfig(text: string): Promise<void> {
     await writeFile(file ?? '', file?.includes('url') === true ? 'https://hooks.example.com/x' : 'a secret');
   const configPath = join(folder, 'config.yaml');
   await writeFile(configPath, moved);
+  assert.ok(isConfig(parse(moved)), JSON.stringify(isConfig.errors));
   const { warnings } = loadConfig({ argv: { configPath }, env: {}, secretsDir: '/nonexistent' });
   assert.deepEqual(warnings, []);
 }

@@ -4,32 +4,38 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 
 import { environmentLayer, variableOf } from './environment-layer.ts';
-import { wholeNumber } from '../formats/format.ts';
-import { entriesOf, mergeLayers } from './layer.ts';
-import { chosenName, mapOf } from '../formats/map-format.ts';
+import { chosenName, mapOf } from '../formats/named-map.ts';
+import { isMap, section, wholeNumber } from '../formats/value.ts';
+import { keysIn } from '../schema-keys.ts';
 import { schema } from '../schema.ts';
-import { settingsOf, withDefault } from '../setting.ts';
+import { mergeLayers, type Layer } from './merge-layers.ts';
 
-const settings = settingsOf(schema);
+const known = keysIn(schema);
+const paths = known.map(({ path }) => path);
 
-const read = (env: NodeJS.ProcessEnv): ReturnType<typeof environmentLayer> => environmentLayer(env, settings);
+const read = (env: NodeJS.ProcessEnv): ReturnType<typeof environmentLayer> => environmentLayer(env, known);
+
+/** What the variables come to, by path. */
+const valuesIn = (layer: Layer): unknown =>
+  [...mergeLayers([layer], schema).given].flatMap(([path, { value }]) =>
+    isMap(value) ? [] : [[path, value]],
+  );
 
 /** As after a file that names these destinations. */
 function readAfter(names: readonly string[], env: NodeJS.ProcessEnv): ReturnType<typeof environmentLayer> {
   const destinations = Object.fromEntries(names.map((name) => [name, { headers: { 'X-Key': 'a' } }]));
-  const entries = entriesOf('outbox.destinations', destinations, () => 'config.yaml');
-  return environmentLayer(env, settings, mergeLayers([{ entries, problems: [], warnings: [] }]));
+  return environmentLayer(env, keysIn(schema, { outbox: { destinations } }));
 }
 
 test('no two keys share a variable', () => {
-  const variables = [...settings.keys()].map(variableOf);
+  const variables = paths.map(variableOf);
   assert.equal(new Set(variables).size, variables.length);
 });
 
 test('every key is set by the variable named after its path', () => {
-  for (const path of settings.keys())
+  for (const path of paths)
     assert.deepEqual(
-      read({ [variableOf(path)]: 'x' }).entries.map((entry) => [entry.path, entry.source]),
+      read({ [variableOf(path)]: 'x' }).entries.map(({ keys, source }) => [keys.join('.'), source]),
       [[path, variableOf(path)]],
     );
 });
@@ -42,7 +48,7 @@ test('a variable is read by the type of its key', () => {
     DATABASE_PASSWORD: '123',
     DLQ_ORIGINAL_TOPIC_RULES: '[{"match":"*.failed","topic":"*"}]',
   });
-  assert.deepEqual(Object.fromEntries(entries.map(({ path, value }) => [path, value])), {
+  assert.deepEqual(Object.fromEntries(entries.map(({ keys, value }) => [keys.join('.'), value])), {
     'server.port': 8081,
     'server.allow_unauthenticated': true,
     'kafka.brokers': ['a:1', 'b:2'],
@@ -99,7 +105,7 @@ test('a variable of our sections that is no key is warned of', () => {
 });
 
 test('any slip behind the section is warned of with the right suggestion', () => {
-  const path = fc.constantFrom(...[...settings.keys()].filter((each) => each.includes('.')).map(variableOf));
+  const path = fc.constantFrom(...paths.filter((each) => each.includes('.')).map(variableOf));
   fc.assert(
     fc.property(
       path,
@@ -112,7 +118,7 @@ test('any slip behind the section is warned of with the right suggestion', () =>
         const typed =
           variable.slice(0, index) + letter + variable.slice(index + (replaces || letter === '' ? 1 : 0));
         fc.pre(
-          typed !== variable && !settings.has(typed) && typed !== 'KAFKA_' && !typed.includes('_SERVICE_'),
+          typed !== variable && !paths.includes(typed) && typed !== 'KAFKA_' && !typed.includes('_SERVICE_'),
         );
         const [warning, ...more] = read({ [typed]: 'x' }).warnings;
         assert.deepEqual(more, []);
@@ -132,18 +138,13 @@ test('keys inside a map that users name have variables, the more exact one last'
     OUTBOX_DESTINATIONS_EU_BROKER_CONFLICT: '{"field": "code"}',
   });
   assert.deepEqual([problems, warnings], [[], []]);
-  assert.deepEqual(
-    entries.map(({ path, value }) => [path, value]),
-    [
-      ['outbox.destinations.broker', {}],
-      ['outbox.destinations.broker.timeout_ms', 1],
-      ['outbox.destinations.broker.headers.X-Key', 'b'],
-      ['outbox.destinations.broker.tls.ca', '/ca.pem'],
-      ['outbox.destinations["eu.broker"].timeout_ms', 2],
-      ['outbox.destinations["eu.broker"].conflict', {}],
-      ['outbox.destinations["eu.broker"].conflict.field', 'code'],
-    ],
-  );
+  assert.deepEqual(valuesIn({ entries, problems, warnings }), [
+    ['outbox.destinations.broker.timeout_ms', 1],
+    ['outbox.destinations.broker.headers.X-Key', 'b'],
+    ['outbox.destinations.broker.tls.ca', '/ca.pem'],
+    ['outbox.destinations["eu.broker"].timeout_ms', 2],
+    ['outbox.destinations["eu.broker"].conflict.field', 'code'],
+  ]);
 });
 
 test('a variable that could mean two keys is a problem, and none is set by it', () => {
@@ -171,10 +172,9 @@ test('a variable of a destination that nobody names is warned of', () => {
 });
 
 test('a map at the top of the file has variables for what is in it, too', () => {
-  const ports = { ports: withDefault(mapOf(chosenName('ports'), wholeNumber(1, 9)), {}) };
-  const entries = entriesOf('ports', { main: 1 }, () => 'config.yaml');
-  const given = mergeLayers([{ entries, problems: [], warnings: [] }]);
-  assert.deepEqual(environmentLayer({ PORTS_MAIN: '2' }, settingsOf(ports), given).entries, [
-    { path: 'ports.main', value: 2, source: 'PORTS_MAIN' },
+  const ports = section({ ports: mapOf(chosenName('ports'), wholeNumber(1, 9), { default: {} }) });
+  const keys = keysIn(ports, { ports: { main: 1 } });
+  assert.deepEqual(environmentLayer({ PORTS_MAIN: '2' }, keys).entries, [
+    { keys: ['ports', 'main'], value: 2, source: 'PORTS_MAIN' },
   ]);
 });

@@ -1,16 +1,9 @@
 import { nearest } from '../../kernel/nearest.ts';
 import type { Problem } from '../config-error.ts';
-import { anyOf, type Format, type KeyFormats, type Unit } from '../formats/format.ts';
-import { childPath, parentPath } from '../key-path.ts';
-import { entriesOf, type Entry, type Layer } from './layer.ts';
-import type { AllGiven, Setting } from '../setting.ts';
-
-/** Names that others have made common. The name after the path, such as SERVER_PORT, wins over them. */
-const ALIASES = {
-  PORT: 'server.port',
-  LOG_LEVEL: 'telemetry.log_level',
-  OTEL_EXPORTER_OTLP_ENDPOINT: 'telemetry.otlp_endpoint',
-} as const;
+import { anyOf } from '../formats/value.ts';
+import { fromText } from '../from-text.ts';
+import type { SchemaKey } from '../schema-keys.ts';
+import type { Entry, Layer } from './merge-layers.ts';
 
 export const variableOf = (path: string): string =>
   path
@@ -18,26 +11,20 @@ export const variableOf = (path: string): string =>
     .replaceAll(/[^A-Z\d]+/g, '_')
     .replace(/_$/, '');
 
-type Named = Readonly<{ variable: string; path: string; format: Format<unknown, Unit> }>;
-
 /**
  * Every key by its path in capitals: DLQ_ARCHIVE_RETENTION_DAYS. An empty variable counts as not set, as
  * templates leave them. The environment holds much that is not ours: a variable that only looks like a key
  * is no error but a warning.
  *
- * Keys that users choose have variables as well where `given` has them: for a destination named `broker` in a
- * file, OUTBOX_DESTINATIONS_BROKER_URL.
+ * Keys that users choose have variables as well where a file has them: for a destination named `broker`,
+ * OUTBOX_DESTINATIONS_BROKER_URL.
  */
-export function environmentLayer(
-  env: NodeJS.ProcessEnv,
-  settings: ReadonlyMap<string, Setting<unknown>>,
-  given: AllGiven = new Map(),
-): Layer {
-  const named = namedKeys(settings, given);
+export function environmentLayer(env: NodeJS.ProcessEnv, keys: readonly SchemaKey[]): Layer {
+  const named = namedKeys(keys);
   const entries: Entry[] = [];
   const problems: Problem[] = [];
   const warnings: string[] = [];
-  for (const { variable, path, format } of named) {
+  for (const { variable, path, keys, node } of named) {
     const text = env[variable] ?? '';
     if (text === '') continue;
     const others = named.filter((each) => each.variable === variable && each.path !== path);
@@ -45,57 +32,28 @@ export function environmentLayer(
       warnings.push(`${variable} is ignored: it is a Kubernetes service link`);
     else if (others.length > 0)
       problems.push({ path, reason: `has the same variable as ${others[0]?.path}`, source: variable });
-    else entries.push(...entriesOf(path, format.fromText(text), () => variable, format));
+    else entries.push({ keys, value: fromText(node, text), source: variable });
   }
   const known = named.map(({ variable }) => variable);
-  return { entries, problems, warnings: [...warnings, ...strangers(env, known, settings)] };
+  return { entries, problems, warnings: [...warnings, ...strangers(env, known, keys)] };
 }
 
-/** The outer keys before those inside them, so that the more exact variable wins. */
-function namedKeys(settings: ReadonlyMap<string, Setting<unknown>>, given: AllGiven): readonly Named[] {
-  const aliases = Object.entries(ALIASES).flatMap(([variable, path]) => {
-    const format = settings.get(path);
-    return format ? [{ variable, path, format }] : [];
-  });
-  // A key at the top has no parent but itself.
-  const inside = Map.groupBy(
-    [...given.keys()].filter((path) => parentPath(path) !== path),
-    parentPath,
+/** Common names first, so that the name after the path wins; outer keys before those inside them. */
+function namedKeys(keys: readonly SchemaKey[]): readonly (SchemaKey & Readonly<{ variable: string }>)[] {
+  const common = keys.flatMap((key) =>
+    'variable' in key.node ? { ...key, variable: String(key.node.variable) } : [],
   );
-  const keys = [...settings].flatMap(([path, format]) => withKeysIn(format, path, inside));
-  return [...aliases, ...keys];
-}
-
-/** A key and, if it is a map, the keys in it: all that are known, and of those that users choose the ones they chose. */
-function withKeysIn(
-  format: Format<unknown, Unit>,
-  path: string,
-  inside: ReadonlyMap<string, readonly string[]>,
-): readonly Named[] {
-  return [{ variable: variableOf(path), path, format }, ...innerKeys(format.keys, path, inside)];
-}
-
-function innerKeys(
-  keys: KeyFormats | undefined,
-  path: string,
-  inside: ReadonlyMap<string, readonly string[]>,
-): readonly Named[] {
-  if (keys === undefined) return [];
-  if ('chosen' in keys)
-    return (inside.get(path) ?? []).flatMap((each) => withKeysIn(keys.chosen, each, inside));
-  return Object.entries(keys.known).flatMap(([key, format]) =>
-    withKeysIn(format, childPath(path, key), inside),
-  );
+  return [...common, ...keys.map((key) => ({ ...key, variable: variableOf(key.path) }))];
 }
 
 /** Variables that look meant for us and are none of ours. */
 function strangers(
   env: NodeJS.ProcessEnv,
   known: readonly string[],
-  settings: ReadonlyMap<string, unknown>,
+  keys: readonly SchemaKey[],
 ): readonly string[] {
   const sections = new Set(
-    [...settings.keys()].flatMap((path) => (path.includes('.') ? [sectionOf(path)] : [])),
+    keys.flatMap(({ path, isNamed }) => (path.includes('.') && !isNamed ? [sectionOf(path)] : [])),
   );
   return Object.entries(env).flatMap(([variable, text = '']) => {
     if (known.includes(variable) || !variable.includes('_') || isServiceLink(variable, text)) return [];

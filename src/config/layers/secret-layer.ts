@@ -3,22 +3,18 @@ import { join } from 'node:path';
 
 import { codeOf } from '../../kernel/errors.ts';
 import type { Problem } from '../config-error.ts';
-import { mergeLayers, type Entry, type Layer } from './layer.ts';
+import type { SchemaKey } from '../schema-keys.ts';
+import { mergeLayers, type Entry, type Layer } from './merge-layers.ts';
 import { loginReason, parseLogin, trimSecret } from './secret.ts';
-
-/** The files that an agent such as Vault's mounts, and the keys that they hold. */
-const FILES = {
-  'db-username': 'database.user',
-  'db-password': 'database.password',
-  'kafka-sasl-username': 'kafka.sasl.username',
-  'kafka-sasl-password': 'kafka.sasl.password',
-} as const;
 
 /** These hold user and password together, so that both always change at once; the last one counts. */
 const LOGIN_FILES = ['db-creds', 'database.json'];
 
-/** A file that is not there says nothing; one that is there and cannot be read is a problem. */
-export function secretLayer(folder: string): Layer {
+/**
+ * The files that an agent such as Vault's mounts, named by `secretFile` in the schema. A file that is not there says
+ * nothing; one that is there and cannot be read is a problem.
+ */
+export function secretLayer(folder: string, known: readonly SchemaKey[]): Layer {
   const entries: Entry[] = [];
   const problems: Problem[] = [];
   const read = (name: string, path: string): Readonly<{ file: string; text: string | undefined }> => {
@@ -32,9 +28,10 @@ export function secretLayer(folder: string): Layer {
       return { file, text: undefined };
     }
   };
-  for (const [name, path] of Object.entries(FILES)) {
-    const { file, text } = read(name, path);
-    if (text !== undefined) entries.push({ path, value: trimSecret(text), source: file, file });
+  for (const { keys, path, node } of known) {
+    if (!('secretFile' in node)) continue;
+    const { file, text } = read(String(node.secretFile), path);
+    if (text !== undefined) entries.push({ keys, value: trimSecret(text), source: file, file });
   }
   for (const name of LOGIN_FILES) {
     const { file, text } = read(name, 'database.user');
@@ -43,17 +40,18 @@ export function secretLayer(folder: string): Layer {
     if (login === undefined) problems.push({ path: 'database.user', reason: loginReason, source: file });
     else
       for (const key of ['user', 'password'] as const)
-        entries.push({ path: `database.${key}`, value: login[key], source: file, file });
+        entries.push({ keys: ['database', key], value: login[key], source: file, file });
   }
   return { entries, problems, warnings: [] };
 }
 
 /** A secret file overrides what the configuration files say: whoever wrote a password there should know. */
 export function overrideWarnings(files: readonly Layer[], secrets: Layer): readonly string[] {
-  const written = mergeLayers(files);
-  return secrets.entries.flatMap(({ path, source }) => {
+  const { given: written } = mergeLayers(files);
+  return secrets.entries.flatMap(({ keys, file }) => {
+    const path = keys.join('.');
     const given = written.get(path);
     if (given === undefined || given.value === '') return [];
-    return [`${path} is in ${given.source} and in ${source}: the secret file is used`];
+    return [`${path} is in ${given.source} and in ${file}: the secret file is used`];
   });
 }

@@ -5,18 +5,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { inspect } from 'node:util';
 
-import { Secret } from './secret.ts';
-import { openSecret, secretValue, type OpenedSecret } from './secret-value.ts';
+import { parseValue } from '../../../tests/support/parse-value.ts';
+import { fromText } from '../from-text.ts';
+import { openSecret, secretValue } from './secret-value.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'secret-value-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const reasonAgainst = (value: string): string | undefined => (value.includes('?') ? 'certain' : undefined);
-
-function valueOf(opened: OpenedSecret): () => string {
-  assert(opened.ok, inspect(opened));
-  return opened.value;
-}
 
 /** A clock that stands until it is moved. */
 function startClock(): { now: () => number; pass(ms: number): void } {
@@ -25,20 +21,23 @@ function startClock(): { now: () => number; pass(ms: number): void } {
 }
 
 test('a secret is written as itself or as the file that holds it', () => {
-  const own = secretValue().parse('hunter2');
-  assert(own.ok && own.value instanceof Secret);
-  assert.equal(valueOf(openSecret(own.value, reasonAgainst))(), 'hunter2');
-  assert.deepEqual(secretValue().parse({ file: '/a' }), { ok: true, value: { file: '/a' } });
+  const file = join(folder, 'written');
+  writeFileSync(file, 'hunter2');
+  for (const written of ['hunter2', { file }]) {
+    const own = parseValue(secretValue(reasonAgainst), written);
+    assert(own.ok);
+    assert.equal(own.value(), 'hunter2');
+  }
   for (const value of [5, ['a'], {}, { file: '' }, { path: '/a' }, { file: '/a', more: 1 }, 'a\nb'])
-    assert(!secretValue().parse(value).ok, inspect(value));
-  assert.equal(secretValue().fromText('{"file": "/a"}'), '{"file": "/a"}');
+    assert(!parseValue(secretValue(reasonAgainst), value).ok, inspect(value));
+  assert.equal(fromText(secretValue(reasonAgainst), '{"file": "/a"}'), '{"file": "/a"}');
 });
 
 test('a file that has changed is read again after a second, and not before', () => {
   const clock = startClock();
   const file = join(folder, 'renewed');
   writeFileSync(file, 'one\n');
-  const value = valueOf(openSecret({ file }, reasonAgainst, clock.now));
+  const value = openSecret({ file }, reasonAgainst, clock.now);
   assert.equal(value(), 'one');
   writeFileSync(`${file}.new`, 'two\n');
   renameSync(`${file}.new`, file);
@@ -53,7 +52,7 @@ test('a file that is gone, empty or wrong for a while leaves the secret as it wa
   const file = join(folder, 'flickering');
   const damages = [() => rmSync(file), () => writeFileSync(file, '\n'), () => writeFileSync(file, 'what?')];
   writeFileSync(file, 'good');
-  const value = valueOf(openSecret({ file }, reasonAgainst, clock.now));
+  const value = openSecret({ file }, reasonAgainst, clock.now);
   for (const damage of damages) {
     damage();
     clock.pass(1000);
@@ -67,33 +66,25 @@ test('a file that is gone, empty or wrong for a while leaves the secret as it wa
 test('a secret that cannot be used is told by its place, without repeating it', () => {
   const file = join(folder, 'wrong');
   writeFileSync(file, 'hunter2?');
-  assert.deepEqual(openSecret({ file }, reasonAgainst), {
-    ok: false,
-    at: '.file',
-    reason: 'what the file holds must be certain',
-  });
-  assert.deepEqual(openSecret(new Secret('hunter2?'), reasonAgainst), {
-    ok: false,
-    at: '',
-    reason: 'must be certain',
-  });
-  assert.deepEqual(openSecret({ file: join(folder, 'missing') }, reasonAgainst), {
-    ok: false,
-    at: '.file',
-    reason: 'the file cannot be read: ENOENT',
-  });
+  const problemIn = (value: unknown): readonly string[] => {
+    const parsed = parseValue(secretValue(reasonAgainst), value);
+    assert(!parsed.ok);
+    return parsed.issues.flatMap(({ at, reason }) => [at, reason]);
+  };
+  assert.deepEqual(problemIn({ file }), ['.file', 'what the file holds must be certain']);
+  assert.deepEqual(problemIn('hunter2?'), ['', 'must be certain']);
+  assert.deepEqual(problemIn({ file: join(folder, 'missing') }), [
+    '.file',
+    'the file cannot be read: ENOENT',
+  ]);
   writeFileSync(file, '');
-  const empty = openSecret({ file }, reasonAgainst);
-  assert(!empty.ok && empty.reason.includes('more than nothing'));
+  assert.match(problemIn({ file }).join(), /more than nothing/);
 });
 
 test('an opened secret shows nothing', () => {
   const file = join(folder, 'shown');
   writeFileSync(file, 'hunter2');
-  for (const opened of [
-    openSecret({ file }, reasonAgainst),
-    openSecret(new Secret('hunter2'), reasonAgainst),
-  ])
+  for (const opened of [openSecret({ file }, reasonAgainst), openSecret('hunter2', reasonAgainst)])
     assert(
       !`${inspect(opened, { showHidden: true, depth: null })} ${JSON.stringify(opened)}`.includes('hunter2'),
     );

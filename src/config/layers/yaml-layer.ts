@@ -3,10 +3,8 @@ import { readFileSync } from 'node:fs';
 import { isMap as isYamlMap, isScalar, LineCounter, parseDocument, type Document } from 'yaml';
 
 import { codeOf } from '../../kernel/errors.ts';
-import type { Problem } from '../config-error.ts';
-import { isMap, printable } from '../formats/format.ts';
-import { entriesOf, suggestPath, type Entry, type Layer } from './layer.ts';
-import { isSetting, settingsOf, type Section } from '../setting.ts';
+import { isMap } from '../formats/value.ts';
+import type { Layer } from './merge-layers.ts';
 
 const MAX_CHARACTERS = 1024 * 1024;
 const MAX_ALIASES = 100;
@@ -14,7 +12,7 @@ const MAX_ALIASES = 100;
 const MAX_FAULTS = 10;
 
 /** Undefined if there is no such file. */
-export function readYamlLayer(file: string, schema: Section): Layer | undefined {
+export function readYamlLayer(file: string): Layer | undefined {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -24,10 +22,10 @@ export function readYamlLayer(file: string, schema: Section): Layer | undefined 
       ? undefined
       : broken(file, `the file cannot be read: ${code ?? 'unknown error'}`);
   }
-  return yamlLayer(text, file, schema);
+  return yamlLayer(text, file);
 }
 
-export function yamlLayer(text: string, file: string, schema: Section): Layer {
+export function yamlLayer(text: string, file: string): Layer {
   if (text.length > MAX_CHARACTERS)
     return broken(file, `the file is larger than ${MAX_CHARACTERS} characters`);
   const lines = new LineCounter();
@@ -49,7 +47,8 @@ export function yamlLayer(text: string, file: string, schema: Section): Layer {
   if (root === undefined) return broken(file, 'the file uses an alias too often or without its anchor');
   if (root === null) return layer({});
   if (!isMap(root)) return broken(file, 'the file must be a map of keys');
-  return walk(root, schema, (keys) => `${file}${lineSuffix(document, lines, keys)}`);
+  const source = (keys: readonly string[]): string => `${file}${lineSuffix(document, lines, keys)}`;
+  return layer({ entries: [{ keys: [], value: root, source }] });
 }
 
 function toPlain(document: Document.Parsed): unknown {
@@ -59,38 +58,6 @@ function toPlain(document: Document.Parsed): unknown {
     if (error instanceof ReferenceError) return undefined;
     throw error;
   }
-}
-
-/** Turns the tree into entries by the schema; what the schema does not know is a problem. */
-function walk(
-  root: Readonly<Record<string, unknown>>,
-  schema: Section,
-  locate: (keys: string[]) => string,
-): Layer {
-  const known = [...settingsOf(schema).keys()];
-  const entries: Entry[] = [];
-  const problems: Problem[] = [];
-  const visit = (
-    tree: Readonly<Record<string, unknown>>,
-    section: Section,
-    parents: readonly string[],
-  ): void => {
-    const parent = parents.map((key) => `${key}.`).join('');
-    for (const [key, value] of Object.entries(tree)) {
-      const path = `${parent}${printable(key)}`;
-      const source = locate([...parents, key]);
-      const node = Object.hasOwn(section, key) ? section[key] : undefined;
-      if (!node)
-        problems.push({ path, reason: 'unknown key', source, suggestion: suggestPath(parent, key, known) });
-      else if (isSetting(node) && node.keys !== undefined)
-        entries.push(...entriesOf(path, value, (below) => locate([...parents, key, ...below]), node));
-      else if (value === null || isSetting(node)) entries.push({ path, value, source });
-      else if (isMap(value)) visit(value, node, [...parents, key]);
-      else problems.push({ path, reason: 'must be a map of keys', source });
-    }
-  };
-  visit(root, schema, []);
-  return layer({ entries, problems });
 }
 
 /** The line of the key, where it can be told: behind an alias it cannot. */

@@ -1,5 +1,3 @@
-import { accept, reject, type Parsed } from '../formats/format.ts';
-
 /** The parts of a connection that a URL names; the others are undefined. */
 export type DatabaseUrl = Readonly<{
   host: string;
@@ -17,8 +15,12 @@ const PARAMETERS = ['host', 'port', 'user', 'password', 'dbname', 'sslmode', 'ss
 
 const SHAPE = 'must be postgres://user:password@host:port/name, with special characters percent-encoded';
 
+type Parsed = Readonly<{ ok: true; value: DatabaseUrl } | { ok: false; reason: string }>;
+
+const reject = (reason: string): Parsed => ({ ok: false, reason });
+
 /** A URL as libpq reads it, for one host. Reasons repeat nothing of the URL. */
-export function parseDatabaseUrl(text: string): Parsed<DatabaseUrl> {
+export function parseDatabaseUrl(text: string): Parsed {
   const url = URL.parse(text);
   if (!url || !['postgres:', 'postgresql:'].includes(url.protocol)) return reject(SHAPE);
   const { searchParams: parameters } = url;
@@ -36,16 +38,19 @@ export function parseDatabaseUrl(text: string): Parsed<DatabaseUrl> {
   if (host.includes(',')) return reject('names several hosts; only one can be used');
   const port = Number(parameter('port') ?? (url.port || 5432));
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return reject(SHAPE);
-  return accept({
-    host,
-    port,
-    name: (parameter('dbname') ?? path) || undefined,
-    user: user || undefined,
-    password: password || undefined,
-    sslMode: parameter('sslmode'),
-    sslCa: parameter('sslrootcert'),
-    hasOtherParameters: [...parameters.keys()].some((key) => !PARAMETERS.some((known) => known === key)),
-  });
+  return {
+    ok: true,
+    value: {
+      host,
+      port,
+      name: (parameter('dbname') ?? path) || undefined,
+      user: user || undefined,
+      password: password || undefined,
+      sslMode: parameter('sslmode'),
+      sslCa: parameter('sslrootcert'),
+      hasOtherParameters: [...parameters.keys()].some((key) => !PARAMETERS.some((known) => known === key)),
+    },
+  };
 }
 
 /** Undefined where a percent sign begins no escape. */

@@ -1,5 +1,6 @@
 import type { Check } from '../check.ts';
 import { parseDatabaseUrl, type DatabaseUrl } from './database-url.ts';
+import { reasonAgainst, type Node } from '../reason-against.ts';
 import { schema, type Settings } from '../schema.ts';
 import { Secret } from '../layers/secret.ts';
 
@@ -20,7 +21,13 @@ export type DatabaseTarget = Readonly<{
 type Common = Readonly<
   Pick<
     Settings['database'],
-    'maxOpenConns' | 'maxIdleConns' | 'connMaxLifetimeMs' | 'statementTimeoutMs' | 'migrate' | 'wake'
+    | 'maxOpenConns'
+    | 'maxIdleConns'
+    | 'connMaxLifetimeMs'
+    | 'statementTimeoutMs'
+    | 'connectTimeoutMs'
+    | 'migrate'
+    | 'wake'
   >
 >;
 
@@ -31,10 +38,18 @@ export type DatabaseConfig =
   | (Common & DatabaseTarget & Readonly<{ mode: 'server'; direct: DatabaseTarget | undefined }>);
 
 export function resolveDatabase(settings: Settings['database'], check: Check): DatabaseConfig {
-  const { connMaxLifetimeMs, statementTimeoutMs, migrate, wake, maxOpenConns } = settings;
+  const { connMaxLifetimeMs, statementTimeoutMs, connectTimeoutMs, migrate, wake, maxOpenConns } = settings;
   // As in the pools that know both keys: more idle connections than connections are no contradiction.
   const maxIdleConns = Math.min(settings.maxIdleConns, maxOpenConns);
-  const common = { maxOpenConns, maxIdleConns, connMaxLifetimeMs, statementTimeoutMs, migrate, wake };
+  const common = {
+    maxOpenConns,
+    maxIdleConns,
+    connMaxLifetimeMs,
+    statementTimeoutMs,
+    connectTimeoutMs,
+    migrate,
+    wake,
+  };
   const target = resolveTarget(settings, check);
   const direct = settings.directUrl && readUrl('database.direct_url', settings.directUrl, check);
   if (target) {
@@ -89,7 +104,7 @@ function directTarget(url: DatabaseUrl, target: DatabaseTarget, check: Check): D
 function readUrl(path: string, url: Secret, check: Check): DatabaseUrl | undefined {
   const parsed = parseDatabaseUrl(url.reveal());
   if (!parsed.ok) {
-    for (const { reason } of parsed.issues) check.report([path], reason);
+    check.report([path], parsed.reason);
     return undefined;
   }
   if (parsed.value.hasOtherParameters)
@@ -99,9 +114,10 @@ function readUrl(path: string, url: Secret, check: Check): DatabaseUrl | undefin
 
 function sslModeOf(url: DatabaseUrl, path: string, check: Check): DatabaseTarget['sslMode'] | undefined {
   if (url.sslMode === undefined) return undefined;
-  const parsed = schema.database.ssl_mode.parse(url.sslMode);
-  if (parsed.ok) return parsed.value;
-  for (const { reason } of parsed.issues) check.report([path], `its sslmode ${reason}`);
+  const { ssl_mode } = schema.properties.database.properties;
+  const reason = reasonAgainst(ssl_mode, url.sslMode);
+  if (reason === undefined) return url.sslMode as DatabaseTarget['sslMode'];
+  check.report([path], `its sslmode ${reason}`);
   return undefined;
 }
 
@@ -113,7 +129,8 @@ function reportForgottenHost({ given, report }: Check): void {
   const connection = ['name', 'user', 'password', 'port', 'ssl_mode', 'ssl_ca', 'direct_url'] as const;
   const named = connection.find((key) => {
     const value = given.get(`database.${key}`)?.value;
-    return value !== undefined && value !== schema.database[key].written;
+    const node: Node = schema.properties.database.properties[key];
+    return value !== undefined && value !== node.default;
   });
   if (named !== undefined && !given.has('database.url'))
     report(['database.host', `database.${named}`], `is missing, but database.${named} is set`);

@@ -1,33 +1,23 @@
 import { nearest } from '../../kernel/nearest.ts';
 import type { Check } from '../check.ts';
-import { anyOf } from '../formats/format.ts';
-import type { CronValues, QueueValues, RateLimit } from '../formats/jobs-formats.ts';
+import { anyOf } from '../formats/value.ts';
+import type { CronValues, QueueValues, RateLimit } from '../sections/jobs.ts';
 import { childPath } from '../key-path.ts';
-import { resolveHeaders, resolveTls } from './resolve-call.ts';
+import { warnUnusedTls } from './warn-unused-tls.ts';
 import type { Settings } from '../schema.ts';
-import type { TlsFiles } from '../layers/tls-files.ts';
 
-/** Where the jobs of a queue are pushed to. Header values are functions: one may come from a file that changes. */
-export type TargetConfig = Readonly<{
-  url: string;
-  headers: Readonly<Record<string, () => string>>;
-  tls: TlsFiles | undefined;
-}>;
+/** Where the jobs of a queue are pushed to. */
+export type TargetConfig = Omit<NonNullable<QueueValues['target']>, 'type'>;
 
-export type QueueConfig = Readonly<{
-  name: string;
-  maxRetries: number;
-  timeoutMs: number;
-  concurrency: number;
-  maxRunning: number | null;
-  rateLimit: RateLimit | null;
-  backoff: Readonly<{ initialMs: number; maxMs: number; jitter: number }>;
-  maxDeferrals: number;
-  keepCompleted: boolean;
-  retentionMs: number;
-  deadRetentionMs: number;
-  target: TargetConfig | null;
-}>;
+export type QueueConfig = Omit<QueueValues, 'globalConcurrency' | 'rateLimit' | 'target'> &
+  Readonly<{
+    name: string;
+    maxRunning: number | null;
+    rateLimit: RateLimit | null;
+    retentionMs: number;
+    deadRetentionMs: number;
+    target: TargetConfig | null;
+  }>;
 
 export type CronConfig = Readonly<{ name: string; maxRetries: number | null }> &
   Omit<CronValues, 'maxRetries'>;
@@ -93,9 +83,6 @@ function resolveTarget(
   { url, headers, tls }: NonNullable<QueueValues['target']>,
   check: Check,
 ): TargetConfig {
-  return {
-    url,
-    headers: resolveHeaders(path, headers, check),
-    tls: resolveTls(path, { urls: [url], files: tls }, check),
-  };
+  warnUnusedTls(path, { urls: [url], tls }, check);
+  return { url, headers, tls };
 }

@@ -1,6 +1,7 @@
 import type { Check } from '../check.ts';
 import type { Settings } from '../schema.ts';
 import type { Secret } from '../layers/secret.ts';
+import { flawOfPair } from '../layers/tls-files.ts';
 
 type Sasl = Readonly<{
   mechanism: Settings['kafka']['sasl']['mechanism'];
@@ -62,10 +63,8 @@ function checkTls({ ca, cert, key }: Settings['kafka']['tls'], check: Check): vo
   check.checkFile('kafka.tls.ca', ca);
   check.checkFile('kafka.tls.cert', cert);
   check.checkFile('kafka.tls.key', key);
-  if (cert !== undefined && key === undefined)
-    check.report(['kafka.tls.key', 'kafka.tls.cert'], 'is missing, but kafka.tls.cert is set');
-  if (key !== undefined && cert === undefined)
-    check.report(['kafka.tls.cert', 'kafka.tls.key'], 'is missing, but kafka.tls.key is set');
+  const flaw = flawOfPair({ ca, cert, key }, 'kafka.tls');
+  if (flaw) check.report([`kafka.tls${flaw.at}`, 'kafka.security_protocol'], flaw.reason);
 }
 
 /** Not an error: the files of an agent are mounted whatever the protocol. */

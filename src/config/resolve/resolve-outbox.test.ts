@@ -7,8 +7,7 @@ import { inspect } from 'node:util';
 import { stringify } from 'yaml';
 
 import type { Config } from '../config.ts';
-import { destinations } from '../formats/destination-formats.ts';
-import type { DestinationSettings } from './destinations.ts';
+import type { DestinationSettings } from './resolve-destinations.ts';
 import { folderOf, load, loadYaml, problemOf } from '../../../tests/support/test-config.ts';
 
 type Tree = Readonly<Record<string, unknown>>;
@@ -300,14 +299,4 @@ test('the worked example of the configuration reference is right', () => {
     running: ['ORDER_IN_PROGRESS'],
   });
   assert.deepEqual(config.warnings, []);
-});
-
-test('the configuration reference has every key of a destination', () => {
-  const manual = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8');
-  const [, section = ''] = /## Destinations\n(.*?)```/s.exec(manual) ?? [];
-  const entry = destinations().keys;
-  assert(entry !== undefined && 'chosen' in entry);
-  const { keys } = entry.chosen;
-  assert(keys !== undefined && 'known' in keys);
-  for (const key of Object.keys(keys.known)) assert.match(section, new RegExp(`^\\|[^|]*\`${key}[.\`]`, 'm'));
 });

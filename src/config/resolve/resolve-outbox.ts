@@ -1,6 +1,5 @@
 import type { Check } from '../check.ts';
-import type { DestinationSettings } from './destinations.ts';
-import { resolveDestinations } from './resolve-destinations.ts';
+import { resolveDestinations, type DestinationSettings } from './resolve-destinations.ts';
 import type { KafkaConfig } from './resolve-kafka.ts';
 import type { Settings } from '../schema.ts';
 

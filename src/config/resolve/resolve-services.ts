@@ -1,16 +1,17 @@
 import type { Check } from '../check.ts';
 import { childPath } from '../key-path.ts';
-import { openTls, resolveHeaders, resolveTls } from './resolve-call.ts';
-import type { Settings } from '../schema.ts';
-import type { ServiceValues } from '../formats/services-formats.ts';
+import type { SecretSource } from '../layers/secret-value.ts';
 import type { TlsFiles } from '../layers/tls-files.ts';
+import type { Settings } from '../schema.ts';
+import type { ServiceValues } from '../sections/services.ts';
+import { warnUnusedTls } from './warn-unused-tls.ts';
 
 /** The participants of sagas. */
 export type ServiceConfig = Readonly<{
   name: string;
   maxInFlight: number;
   isIdempotent: boolean;
-  headers: Readonly<Record<string, () => string>>;
+  headers: Readonly<Record<string, SecretSource>>;
   tls: TlsFiles | undefined;
 }> &
   (
@@ -28,25 +29,13 @@ export function resolveServices(
 }
 
 function resolve(name: string, values: ServiceValues, half: number, check: Check): ServiceConfig {
-  const path = childPath('services', name);
-  const common = {
-    name,
-    maxInFlight: values.maxInFlight ?? half,
-    isIdempotent: values.idempotent,
-    headers: resolveHeaders(path, values.headers, check),
-  };
-  if (values.type === 'http') {
-    const tls = resolveTls(path, { urls: [values.baseUrl], files: values.tls, urlKey: 'base_url' }, check);
-    return { ...common, type: 'http', baseUrl: values.baseUrl, tls };
+  const { headers, tls, idempotent: isIdempotent } = values;
+  const common = { name, maxInFlight: values.maxInFlight ?? half, isIdempotent, headers, tls };
+  if (values.type === 'grpc') {
+    const { type, host, port, proto = null } = values;
+    return { ...common, type, host, port, proto };
   }
-  const { host, port, proto, tls } = values;
-  check.checkFile(`${path}.proto`, proto);
-  return {
-    ...common,
-    type: 'grpc',
-    host,
-    port,
-    proto: proto ?? null,
-    tls: tls === undefined ? undefined : openTls(path, tls, check),
-  };
+  const { type, baseUrl } = values;
+  warnUnusedTls(childPath('services', name), { urls: [baseUrl], tls, urlKey: 'base_url' }, check);
+  return { ...common, type, baseUrl };
 }

@@ -3,33 +3,35 @@ import { test } from 'node:test';
 
 import * as fc from 'fast-check';
 
-import { duration, text, wholeNumber, type Format } from './format.ts';
-import { chosenName, mapOf, orMap, shapeOf, variantsOf } from './map-format.ts';
-import { optional, withDefault } from '../setting.ts';
+import { Type, type TSchema } from 'typebox';
+import { parseValue } from '../../../tests/support/parse-value.ts';
+import { fromText } from '../from-text.ts';
+import { chosenName, mapOf } from './named-map.ts';
+import { duration, optional, text, wholeNumber } from './value.ts';
 
-const shape = shapeOf({
+const shape = Type.Object({
   host: text(),
-  port: withDefault(wholeNumber(1, 9), 5),
+  port: wholeNumber(1, 9, { default: 5 }),
   max_age: optional(duration('1s', '1h')),
 });
-const animal = variantsOf('type', {
-  cat: { lives: withDefault(wholeNumber(1, 9), 9) },
-  dog: { owner: text() },
-});
+const animal = Type.Union([
+  Type.Object({ type: Type.Literal('cat'), lives: wholeNumber(1, 9, { default: 9 }) }),
+  Type.Object({ type: Type.Literal('dog'), owner: text() }),
+]);
 const animals = mapOf(chosenName('animals'), animal);
 
-function issuesOf(format: Format<unknown>, value: unknown): readonly (readonly (string | undefined)[])[] {
-  const parsed = format.parse(value);
+function issuesOf(format: TSchema, value: unknown): readonly (readonly (string | undefined)[])[] {
+  const parsed = parseValue(format, value);
   assert(!parsed.ok, JSON.stringify(parsed));
   return parsed.issues.map(({ at, reason, suggestion }) => [at, reason, suggestion]);
 }
 
 test('a shape has its values under the keys of the code, and defaults for what is left out', () => {
-  assert.deepEqual(shape.parse({ host: 'a' }), {
+  assert.deepEqual(parseValue(shape, { host: 'a' }), {
     ok: true,
     value: { host: 'a', port: 5, maxAgeMs: undefined },
   });
-  assert.deepEqual(shape.parse({ host: 'a', port: null, max_age: '1m' }), {
+  assert.deepEqual(parseValue(shape, { host: 'a', port: null, max_age: '1m' }), {
     ok: true,
     value: { host: 'a', port: 5, maxAgeMs: 60_000 },
   });
@@ -54,7 +56,7 @@ test('keys that every object has are unknown to a shape, too', () => {
 });
 
 test('the word of a variant decides which keys there are', () => {
-  assert.deepEqual(animal.parse({ type: 'CAT' }), { ok: true, value: { type: 'cat', lives: 9 } });
+  assert.deepEqual(parseValue(animal, { type: 'CAT' }), { ok: true, value: { type: 'cat', lives: 9 } });
   assert.deepEqual(issuesOf(animal, { type: 'cat', owner: 'x' }), [
     ['.owner', 'unknown key for type cat', undefined],
   ]);
@@ -66,7 +68,7 @@ test('the word of a variant decides which keys there are', () => {
 
 test('a map of chosen names keeps its names and refuses illegal ones', () => {
   const cat = { type: 'cat' };
-  assert.deepEqual(animals.parse({ tom: cat, 'a.b-c_1': cat, constructor: cat }), {
+  assert.deepEqual(parseValue(animals, { tom: cat, 'a.b-c_1': cat, constructor: cat }), {
     ok: true,
     value: {
       tom: { type: 'cat', lives: 9 },
@@ -83,18 +85,18 @@ test('a map of chosen names keeps its names and refuses illegal ones', () => {
     ['["a b"]', rule, undefined],
     ['._tom', reserved, undefined],
   ]);
-  assert(animals.parse({ [`a${'b'.repeat(99)}`]: cat }).ok);
-  assert(!animals.parse({ [`a${'b'.repeat(100)}`]: cat }).ok);
+  assert(parseValue(animals, { [`a${'b'.repeat(99)}`]: cat }).ok);
+  assert(!parseValue(animals, { [`a${'b'.repeat(100)}`]: cat }).ok);
 });
 
 test('an entry that is wrong leaves the others to be looked at', () => {
-  const parsed = animals.parse({ tom: { type: 'cat', lives: 0 }, rex: { type: 'dog', owner: 'me' } });
+  const parsed = parseValue(animals, { tom: { type: 'cat', lives: 0 }, rex: { type: 'dog', owner: 'me' } });
   assert(!parsed.ok);
   assert.deepEqual(
     parsed.issues.map(({ at }) => at),
     ['.tom.lives'],
   );
-  assert.deepEqual(parsed.rest, { rex: { type: 'dog', owner: 'me' } });
+  assert.deepEqual(parsed.rest, { tom: { type: 'cat', lives: 9 }, rex: { type: 'dog', owner: 'me' } });
 });
 
 test('a map of more than a thousand names is refused', () => {
@@ -103,16 +105,16 @@ test('a map of more than a thousand names is refused', () => {
 });
 
 test('a map in the environment is JSON', () => {
-  assert.deepEqual(animals.fromText('{"tom": {"type": "cat"}}'), { tom: { type: 'cat' } });
-  assert.match(issuesOf(animals, animals.fromText('tom')).join(), /must be a map of names, not text/);
+  assert.deepEqual(fromText(animals, '{"tom": {"type": "cat"}}'), { tom: { type: 'cat' } });
+  assert.match(issuesOf(animals, fromText(animals, 'tom')).join(), /must be a map of names, not text/);
 });
 
 test('a word or a map is either', () => {
-  const format = orMap(text(), shape);
-  assert.deepEqual(format.parse('a'), { ok: true, value: 'a' });
+  const format = Type.Union([text(), shape]);
+  assert.deepEqual(parseValue(format, 'a'), { ok: true, value: 'a' });
   assert.deepEqual(issuesOf(format, {}), [['.host', 'is missing', undefined]]);
-  assert.deepEqual(format.fromText(' {"host": "a"}'), { host: 'a' });
-  assert.equal(format.fromText('a'), 'a');
+  assert.deepEqual(fromText(format, ' {"host": "a"}'), { host: 'a' });
+  assert.equal(fromText(format, 'a'), 'a');
 });
 
 test('no value makes a map throw, and no reason repeats a value', () => {
@@ -130,7 +132,7 @@ test('no value makes a map throw, and no reason repeats a value', () => {
   fc.assert(
     fc.property(marked, (value) => {
       for (const format of [shape, animal, animals]) {
-        const parsed = format.parse(value);
+        const parsed = parseValue(format, value);
         if (!parsed.ok) assert(!JSON.stringify(parsed.issues).includes('hunter2'));
       }
     }),

@@ -3,31 +3,17 @@ import { test } from 'node:test';
 
 import * as fc from 'fast-check';
 
-import { accept, isMap, type Format } from '../formats/format.ts';
-import { entriesOf, mergeLayers } from './layer.ts';
-import { readValues, withDefault } from '../setting.ts';
+import { isMap } from '../formats/value.ts';
+import { mergeLayers, type Layer } from './merge-layers.ts';
 
-/** Takes whatever the layers make of it. */
-const anything: Format<unknown> = {
-  unit: '',
-  fromText: (text) => text,
-  parse: accept,
-  get keys() {
-    return { chosen: anything };
-  },
-};
-const schema = { map: withDefault(anything, 'nothing') };
+const layerOf = (value: unknown): Layer => ({
+  entries: [{ keys: ['map'], value, source: 'x' }],
+  problems: [],
+  warnings: [],
+});
 
-function mergedBy(layers: readonly unknown[]): unknown {
-  const given = mergeLayers(
-    layers.map((value, index) => ({
-      entries: entriesOf('map', value, () => `layer ${index}`),
-      problems: [],
-      warnings: [],
-    })),
-  );
-  return plain(readValues(schema, given, []).map);
-}
+const mergedBy = (layers: readonly unknown[]): unknown =>
+  plain(mergeLayers(layers.map(layerOf)).tree['map'] ?? 'nothing');
 
 /** With the prototypes that comparisons expect. */
 const plain = (value: unknown): unknown =>
@@ -73,10 +59,10 @@ test('a dot in a name never makes it part of another', () => {
 
 test('what is nested too deeply or has too many keys stays whole', () => {
   const deep: unknown = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`);
-  assert.equal(entriesOf('map', deep, () => '').length, 9);
+  assert.equal(mergeLayers([layerOf(deep)]).given.size, 8);
   const wide = Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`n${n}`, n]));
   assert.deepEqual(
-    entriesOf('map', wide, () => 'x'),
-    [{ path: 'map', value: wide, source: 'x' }],
+    [...mergeLayers([layerOf(wide)]).given],
+    [['map', { value: wide, source: 'x', rank: 0, file: undefined }]],
   );
 });
