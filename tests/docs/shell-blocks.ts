@@ -44,6 +44,17 @@ export async function checkCommand(command: string): Promise<void> {
       return;
     case 'curl':
       return checkCurl(args);
+    case 'docker':
+    case 'helm':
+    case 'kubectl':
+    case 'psql':
+    case 'vault':
+    case 'systemctl':
+    case 'systemd-analyze':
+    case 'pg_basebackup':
+    case 'pg_dump':
+    case 'pg_restore':
+      return checkNamedFiles(args);
     default:
       assert.fail(`nobody knows how to check \`${command}\`: teach tests/docs/shell-blocks.ts`);
   }
@@ -89,6 +100,12 @@ function checkNpm([command = '', script]: readonly string[]): void {
   if (command === 'ci' || command === 'install') return;
   const name = command === 'run' ? script : command;
   assert.ok(name !== undefined && name in scripts, `there is no script ${name}`);
+}
+
+/** Of a program that is not ours only the files are checked. */
+function checkNamedFiles(args: readonly string[]): void {
+  for (const [path] of args.join(' ').matchAll(/(?<![\w/])(?:deploy|config|docs)\/[\w./-]*/g))
+    assert.ok(existsSync(`${root}${path}`), `there is no ${path}`);
 }
 
 /** The description of the API must know the address. */
