@@ -87,6 +87,7 @@ export const jobsMigrations: MigrationSource = {
   directory: new URL('migrations/', import.meta.url),
 };
 
+/** How soon a process notices changed queue settings without a notification. */
 const refreshEveryMs = 2000;
 const pushLeaseMs = 30_000;
 /** Pull workers may ask for shorter leases; if one of them expires, it is released a few seconds late. */

@@ -103,6 +103,7 @@ export async function checkWorkflow(
   }
 }
 
+/** Only the backstop: notifications wake workers earlier. */
 const pollMs = 1000;
 
 export function createSaga(deps: SagaDeps): Saga {

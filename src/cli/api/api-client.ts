@@ -22,6 +22,7 @@ export type ApiClient = Readonly<{
   call<T>(call: ApiCall): Promise<ApiAnswer<T>>;
 }>;
 
+/** As database.statement_timeout by default: no answer takes longer. */
 const defaultTimeoutMs = 30_000;
 
 export function createApiClient(options: Readonly<{ url: URL; actor: string }>): ApiClient {

@@ -19,6 +19,7 @@ export type HttpAnswer = Readonly<{
   text: string;
 }>;
 
+/** A server that runs accepts connections at once. */
 const connectTimeoutMs = 5000;
 
 /**

@@ -5,6 +5,7 @@ import type { Database, DedicatedConnection } from '../../platform/postgres/data
 import { sql } from '../../platform/postgres/sql.ts';
 import { ok, problem, skipped, warning, type Finding } from './finding.ts';
 
+/** A notification takes milliseconds; a pooler never delivers it. */
 const roundTripMs = 2000;
 
 /**

@@ -65,5 +65,8 @@ export const kafka = section({
     default: '30s',
     description: 'how often to look for new topics (`redrive dev`: 1 s)',
   }),
-  publish_timeout: duration('100ms', '5m', { default: '5s', description: 'timeout of one publish' }),
+  publish_timeout: duration('100ms', '5m', {
+    default: '5s',
+    description: 'timeout of one publish; a batch of one partition gets at most 5 s of it',
+  }),
 });

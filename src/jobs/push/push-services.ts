@@ -49,6 +49,7 @@ export type PushedQueue = Readonly<{
   target: Pick<TargetSettings, 'url' | 'headers' | 'tls'> | null;
 }>;
 
+/** Only the backstop: notifications wake workers earlier. */
 const pollMs = 500;
 /** The worker's timeout is longer than the call's: the call knows better why it timed out. */
 const extraTimeoutMs = 5000;

@@ -12,6 +12,7 @@ import type { NativeBinaries } from './native-binaries.ts';
 const run = promisify(execFile);
 
 const STOP_TIMEOUT_SECS = 20;
+/** Recovery after a crash takes longer than a clean start. */
 const START_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 20;
 const LOG_ROTATE_BYTES = 16 * 1024 * 1024;

@@ -39,6 +39,7 @@ export type GrpcAnswer =
 
 export type GrpcCode = keyof typeof status;
 
+/** A service that cannot be reached by then is down: its circuit decides about later calls. */
 const connectWithinMs = 5000;
 const asIs = (bytes: Buffer): Buffer => bytes;
 

@@ -46,7 +46,9 @@ export type TracingOptions = Readonly<{
 
 export type Tracing = Readonly<{ stop(): Promise<void> }>;
 
+/** A collector that is away must not hold spans in memory for long. */
 const exportTimeoutMs = 5000;
+/** Of the time that a process has to stop: spans are worth no more. */
 const stopWithinMs = 1000;
 
 /**

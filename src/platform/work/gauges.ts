@@ -12,6 +12,7 @@ export type Gauges = Readonly<{
   gauges: readonly ResettableGauge[];
   /** Reads the database, and returns a function that sets the gauges. */
   measure: () => Promise<() => void>;
+  /** Default: 15 s, as metrics are usually scraped. */
   everyMs?: number;
 }>;
 

@@ -30,6 +30,7 @@ export type ReaperOptions = Readonly<{
 
 /** A round that found nothing and took t is repeated after this many times t: dead index entries make it expensive. */
 const restFactor = 20;
+/** An expired lease waits no longer than this for its reaper. */
 const maxIdleMs = 10_000;
 
 export function createReaper(options: ReaperOptions): Service {

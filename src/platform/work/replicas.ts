@@ -10,6 +10,7 @@ export type Replica = Service &
     setKafkaCluster(clusterId: string): Promise<void>;
   }>;
 
+/** Cheap enough for hundreds of replicas: one row each. */
 const heartbeatMs = 5000;
 /** Rows of processes that crashed are deleted with one heartbeat in this many. */
 const beatsPerCleanUp = 60;

@@ -7,6 +7,7 @@ import type { SendOutcome } from '../../domain/order.ts';
 import type { OutgoingOrder, Sender } from './port.ts';
 import { traceparentOf } from '../../../platform/telemetry/outgoing-traceparent.ts';
 
+/** Costs no attempt, so it need not back off. */
 const UNREACHABLE_RETRY_MS = 5000;
 const DISABLED_RETRY_MS = 5000;
 const MAX_DETAIL_BYTES = 500;

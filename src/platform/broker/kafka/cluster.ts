@@ -47,6 +47,7 @@ export type Cluster = Readonly<{
 }>;
 
 const knownForMs = 60_000;
+/** Then the next broker is tried; publishing has a shorter deadline of its own. */
 const connectPatienceMs = 5000;
 
 export function createCluster(

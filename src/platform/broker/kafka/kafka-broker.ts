@@ -32,8 +32,11 @@ export type KafkaBrokerOptions = Readonly<{
   clientId: string;
 }>;
 
+/** For metadata and offsets, which no message waits for: a slow broker may take seconds. */
 const askTimeoutMs = 10_000;
+/** Creating a topic waits for its leaders. */
 const topicTimeoutMs = 30_000;
+/** Of the time that a process has to stop. */
 const drainTimeoutMs = 2000;
 const defaultPort = 9092;
 

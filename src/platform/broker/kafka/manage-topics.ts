@@ -7,6 +7,7 @@ import { hasPassed, type Deadline } from './deadline.ts';
 import { protocolCode, protocolMessage, responseOf } from './kafka-errors.ts';
 import { listPartitions } from './list-partitions.ts';
 
+/** Of one request; the caller bounds the whole. */
 const requestTimeoutMs = 5000;
 const pollMs = 25;
 const brokersDefault = -1;

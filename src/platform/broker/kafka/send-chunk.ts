@@ -42,11 +42,14 @@ type Attempt =
       message: string;
     }>;
 
+/** Of a batch, whatever its caller allows: partitions behind a broker that hangs must not wait for each other. */
 const sendDeadlineMs = 5000;
+/** A leader election takes a few hundred milliseconds. */
 const retryDelayMs = 150;
 /** Long enough for a leader to move or to load. */
 const retriesWhenNotWritten = 5;
 const allReplicas = -1;
+/** Shorter than the deadline, so that a slow broker leaves time for a second try. */
 const brokerTimeoutMs = 1500;
 
 /** Errors after which the batch may be in the log. */
