@@ -11,7 +11,6 @@ import { configJsonSchema } from '../../tools/config-json-schema.ts';
 import { readWorkflow } from '../../src/saga/define/workflow-yaml.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { readDocBlocks, type DocBlock } from '../support/doc-blocks.ts';
-import { startTestSystem } from '../support/start-system.ts';
 import { checkCommand, commandsIn } from './shell-blocks.ts';
 
 /**
@@ -78,11 +77,11 @@ async function checkCommands({ language, text }: DocBlock): Promise<void> {
   for (const command of commands) await checkCommand(command);
 }
 
-/** A workflow, rules for Prometheus, or else our configuration. */
+/** A workflow, or else our configuration. */
 async function checkYaml(text: string): Promise<void> {
   const value = parse(text) as object;
   if ('steps' in value) return checkWorkflow(text);
-  return 'groups' in value ? checkAlerts(text) : checkConfig(text);
+  return checkConfig(text);
 }
 
 /** With the files that it names, in another place. */
@@ -100,20 +99,6 @@ async function checkConfig(text: string): Promise<void> {
 function checkWorkflow(text: string): void {
   const parsed = readWorkflow(text, null);
   assert.ok(parsed.ok, JSON.stringify(parsed));
-}
-
-/** Each figure that an alert asks for is one that the server has. */
-async function checkAlerts(text: string): Promise<void> {
-  const { groups } = parse(text) as { groups: readonly { rules: readonly { expr: string }[] }[] };
-  const system = await startTestSystem({ kafka: 'local', database });
-  try {
-    const metrics = await (await fetch(`${system.url}/metrics`)).text();
-    for (const { expr } of groups.flatMap(({ rules }) => rules))
-      for (const [, name] of expr.matchAll(/\b([a-z]+(?:_[a-z]+)+)\b(?=[{)[])/g))
-        assert.match(metrics, new RegExp(`^# HELP ${name}(_total)? `, 'm'));
-  } finally {
-    await system.stop();
-  }
 }
 
 /** In a transaction that is rolled back, with the roles that it names. */

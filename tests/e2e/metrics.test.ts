@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { alerts } from '../../tools/observability/alerts.ts';
+import { dashboards } from '../../tools/observability/dashboards.ts';
+import { ratio, slos, windows } from '../../tools/observability/slos.ts';
+import { expressionsOf, metricsOf } from '../alerts/expressions.ts';
 import { runHttpFlows } from '../support/every-flow/http-flows.ts';
 import { openOutsideWorld, type OutsideWorld } from '../support/every-flow/outside-world.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
@@ -34,6 +38,18 @@ describe('the metrics of a running server', () => {
       documented.toSorted(),
       [...exported()].filter((name) => !ofRuntime(name)).toSorted(),
       'docs/reference/metrics.md, compared with /metrics',
+    );
+  });
+
+  test('have every metric that a rule or a dashboard reads', () => {
+    const read = [...alerts.map(({ expr }) => expr), ...slos.map(({ all, bad }) => all('5m') + bad('5m'))];
+    const names = new Set([...read, ...dashboards.flatMap(expressionsOf)].flatMap(metricsOf));
+    const recorded = slos.flatMap((slo) => windows.map((window) => ratio(slo, window)));
+    const known = new Set([...exported(), ...recorded, 'up']);
+    assert.ok(names.size > 50);
+    assert.deepEqual(
+      [...names].filter((name) => !known.has(name)),
+      [],
     );
   });
 

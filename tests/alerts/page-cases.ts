@@ -1,0 +1,119 @@
+import type { RuleCase } from './evaluate-rules.ts';
+
+/** For each alert that pages a case in which it fires, and one that is close to it in which it is silent. */
+
+type Series = RuleCase['series'];
+
+function page(alert: string, at: number, firing: Series, silent: Series): readonly RuleCase[] {
+  return [
+    { alert, severity: 'page', at, series: firing, fires: true },
+    { alert, severity: 'page', at, series: silent, fires: false },
+  ];
+}
+
+const requests = (status: number, values: string): Series => ({
+  [`http_requests_total{job="redrive",route="/api/v1/jobs",status="${status}"}`]: values,
+});
+
+const api = 'job="redrive",route="/api/v1/jobs"';
+
+/** Per minute 100 events, of which 20 and 1 are bad. */
+const slow = { all: '0+100x120', tooMany: '0+80x120', few: '0+99.95x120' };
+
+function histogram(alert: string, name: string, le: string, labels = ''): readonly RuleCase[] {
+  const comma = labels === '' ? '' : ',';
+  const events = (good: string): Series => ({
+    [`${name}_count{${labels}}`]: slow.all,
+    [`${name}_bucket{${labels}${comma}le="${le}"}`]: good,
+  });
+  return page(alert, 60, events(slow.tooMany), events(slow.few));
+}
+
+export const pageCases: readonly RuleCase[] = [
+  ...page(
+    'ApiErrorBudgetBurn',
+    60,
+    { ...requests(200, '0+100x120'), ...requests(503, '0+2x120') },
+    { ...requests(200, '0+10000x120'), ...requests(503, '0+2x120') },
+  ),
+  // One failed request of a few is a large share, and wakes nobody up.
+  {
+    alert: 'ApiErrorBudgetBurn',
+    severity: 'page',
+    at: 60,
+    series: { ...requests(200, '0+0.1x120'), ...requests(503, '0+0.1x120') },
+    fires: false,
+  },
+  ...histogram('ApiSlow', 'http_request_duration_seconds', '0.2', api),
+  ...histogram('DlqIngestBudgetBurn', 'dlq_ingest_delay_seconds', '60'),
+  // As Prometheus 3 writes it.
+  ...histogram('DlqIngestBudgetBurn', 'dlq_ingest_delay_seconds', '60.0'),
+  ...histogram('OutboxBudgetBurn', 'outbox_settle_seconds', '60'),
+  ...histogram('JobsBudgetBurn', 'jobs_start_delay_seconds', '30', 'queue="mail"'),
+  ...page(
+    'Down',
+    10,
+    { 'up{job="redrive",instance="a"}': '0x20', 'up{job="redrive",instance="b"}': '1x5 0x20' },
+    { 'up{job="redrive",instance="a"}': '0x20', 'up{job="redrive",instance="b"}': '1x20' },
+  ),
+  { alert: 'Down', severity: 'page', at: 5, series: { 'up{job="other"}': '1x20' }, fires: true },
+  ...page(
+    'LoopStalled',
+    10,
+    { 'redrive_loop_last_success_timestamp_seconds{slice="jobs",loop="reaper",instance="a"}': '0x20' },
+    {
+      'redrive_loop_last_success_timestamp_seconds{slice="jobs",loop="reaper",instance="a"}': '0+60x20',
+      'redrive_loop_last_success_timestamp_seconds{slice="jobs",loop="retention",instance="a"}': '0x20',
+    },
+  ),
+  ...page(
+    'DbCredentialExpiring',
+    70,
+    { 'db_credential_expiry_timestamp_seconds{job="redrive"}': '7200x80' },
+    { 'db_credential_expiry_timestamp_seconds{job="redrive"}': '86400x80' },
+  ),
+  ...page(
+    'DlqIngestLagging',
+    30,
+    {
+      'dlq_ingest_stable_lag{topic="a.dlq",partition="0"}': '5x40',
+      'dlq_ingested_total{topic="a.dlq"}': '70x40',
+    },
+    {
+      'dlq_ingest_stable_lag{topic="a.dlq",partition="0"}': '5x40',
+      'dlq_ingested_total{topic="a.dlq"}': '70+5x40',
+      'dlq_ingest_lag{topic="a.dlq",partition="0"}': '9000x40',
+      'dlq_ingest_held_back_seconds{topic="a.dlq",partition="0"}': '600x40',
+    },
+  ),
+  ...page(
+    'DlqAccountingMismatch',
+    5,
+    { dlq_accounting_missing_messages: '0 1x20' },
+    { dlq_accounting_missing_messages: '0x20' },
+  ),
+  ...page(
+    'OutboxLagHigh',
+    10,
+    { 'outbox_lag_seconds{quantile="0.95"}': '61x20' },
+    { 'outbox_lag_seconds{quantile="0.95"}': '59x20', 'outbox_lag_seconds{quantile="0.99"}': '600x20' },
+  ),
+  ...page(
+    'OutboxDeadSurge',
+    10,
+    { 'outbox_send_total{outcome="dead"}': '0+2x20' },
+    { 'outbox_send_total{outcome="dead"}': '0+0.5x20', 'outbox_send_total{outcome="success"}': '0+100x20' },
+  ),
+  ...page(
+    'JobsQueueLag',
+    10,
+    { 'jobs_lag_seconds{queue="mail"}': '301x20' },
+    { 'jobs_lag_seconds{queue="mail"}': '299x20' },
+  ),
+  ...page(
+    'SagaCompensationStuck',
+    5,
+    { saga_compensations_stuck: '1x20' },
+    { saga_compensations_stuck: '0x20', saga_needs_attention: '3x20' },
+  ),
+];
