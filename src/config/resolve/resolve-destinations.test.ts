@@ -31,6 +31,8 @@ test('a problem inside a destination is told by its full path and line, with wha
     suggestion: 'timeout_ms',
   });
   assert.match(source ?? '', /config\.yaml:6$/);
+  const elsewhere = problemOf(() => loadOne({ ...http, dead_retention: '1d' }));
+  assert.equal(elsewhere.suggestion, undefined, 'a key of another section was not meant');
   const missing = problemOf(() => loadYaml('outbox:\n  destinations:\n    broker:\n      type: http\n'));
   assert.deepEqual([missing.path, missing.reason], ['outbox.destinations.broker.url', 'is missing']);
   assert.match(missing.source ?? '', /config\.yaml:3$/);
