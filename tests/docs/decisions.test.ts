@@ -28,10 +28,12 @@ test('a number is used once', () => {
 test('a record that was superseded or amended names a later record, which exists', async () => {
   for (const { file, status } of await Promise.all(files.map(readRecord))) {
     assert.match(status, /^(proposed|accepted|rejected|superseded by )/, file);
-    for (const [, by = ''] of status.matchAll(/\]\((.+?)\)/g)) {
-      assert.ok(files.includes(by), `${file}: there is no ${by}`);
-      assert.ok(by > file, `${file}: ${by} is earlier`);
-    }
+    // Whatever follows `supersedes` is earlier; what follows `superseded by` or `amended by` is later.
+    const [later = '', earlier = ''] = status.split('supersedes');
+    for (const [, by = ''] of later.matchAll(/\]\((.+?)\)/g))
+      assert.ok(files.includes(by) && by > file, `${file}: ${by} is no later record`);
+    for (const [, old = ''] of earlier.matchAll(/\]\((.+?)\)/g))
+      assert.ok(files.includes(old) && old < file, `${file}: ${old} is no earlier record`);
   }
 });
 

@@ -26,6 +26,9 @@ const notRun: Readonly<Record<string, string>> = {
   'README.md > Start in 60 seconds > sh': 'it starts what this test runs against',
   'README.md > Install > sh': 'it names servers of an example',
   'docs/operations.md > Install > sh': 'it names a configuration file',
+  'docs/reference/grants.md > PostgreSQL > sh':
+    'it needs psql; tests/e2e/database-rights.test.ts runs the files of grants',
+  'docs/reference/sdk.md > Install > sh': 'it installs a package; tests/e2e/package.test.ts does that',
 };
 
 /** What each command prints; a new command fails here until it has an entry. */

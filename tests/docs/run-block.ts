@@ -47,10 +47,10 @@ export function moduleOf({ name, imports, given, results = [] }: Frame, block: D
   return { name, language, text };
 }
 
-/** A project in which `redrive` is our library, and nothing else is installed but pg, fastify and types. */
+/** A project in which `@redrive/client` is our library, and nothing else is installed but pg, fastify and types. */
 export async function createProject(): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-docs-'));
-  const library = join(folder, 'node_modules/redrive');
+  const library = join(folder, 'node_modules/@redrive/client');
   await mkdir(library, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await writeFile(join(library, 'package.json'), '{ "type": "module", "exports": "./index.js" }');

@@ -35,7 +35,9 @@ let pool: Pool;
 let tx: PoolClient;
 
 before(async () => {
-  const blocks = (await readDocBlocks()).filter(({ id }) => id.startsWith('docs/reference/sdk.md > '));
+  const blocks = (await readDocBlocks()).filter(
+    ({ id, language }) => id.startsWith('docs/reference/sdk.md > ') && language === 'ts',
+  );
   project = await createProject();
   await project.compile(
     blocks.map((block) => moduleOf(frames[block.id] ?? assert.fail(`${block.id} has no frame`), block)),

@@ -47,6 +47,7 @@ export async function checkCommand(command: string): Promise<void> {
     case 'docker':
     case 'helm':
     case 'kubectl':
+    case 'createdb':
     case 'psql':
     case 'vault':
     case 'systemctl':
