@@ -56,7 +56,7 @@ describe('redrive doctor on a database', () => {
 
   it('reports pending migrations without applying them', async () => {
     const { code, of } = await examine({ DATABASE_URL: empty.url });
-    assert.equal(code, 0);
+    assert.equal(code, 1);
     assert.equal(of('migrations').status, 'warning');
     assert.match(of('migrations').advice ?? '', /redrive migrate up/);
     assert.deepEqual(
@@ -64,7 +64,7 @@ describe('redrive doctor on a database', () => {
       ['skipped', 'not checked: the schema does not exist yet'],
     );
     const verified = await examine({ DATABASE_URL: empty.url, DATABASE_MIGRATE: 'false' });
-    assert.deepEqual([verified.code, verified.of('migrations').status], [1, 'problem']);
+    assert.deepEqual([verified.code, verified.of('migrations').status], [2, 'problem']);
     const rows = await empty.db.query<{ count: bigint }>(sql`
       SELECT count(*) AS count FROM pg_namespace WHERE nspname IN ('platform', 'dlq')`);
     assert.equal(rows[0]?.count, 0n);
@@ -79,7 +79,7 @@ describe('redrive doctor on a database', () => {
     ];
     for (const [env, found] of wrong) {
       const { code, of } = await examine(env);
-      assert.equal(code, 1);
+      assert.equal(code, 2);
       assert.equal(of('database').status, 'problem');
       assert.match(of('database').found, found);
     }
@@ -97,7 +97,7 @@ describe('redrive doctor on a database', () => {
         url.password = 'reader';
       });
       const { code, of } = await examine(env);
-      assert.equal(code, 1);
+      assert.equal(code, 2);
       assert.match(of('rights').found, /the role lacks .*INSERT, UPDATE, DELETE on dlq\.arrivals; /);
       assert.match(of('rights').advice ?? '', /GRANT INSERT, UPDATE, DELETE ON dlq\.arrivals TO reader_/);
       assert.match(of('rights').advice ?? '', /GRANT USAGE ON SEQUENCE platform\.lease_epochs TO reader_/);
@@ -117,7 +117,7 @@ describe('redrive doctor on a database', () => {
     const pooler = await startDeafPooler(migrated.url);
     try {
       const { code, of } = await examine({ DATABASE_URL: pooler.url });
-      assert.equal(code, 0);
+      assert.equal(code, 1);
       assert.equal(of('listen').status, 'warning');
       assert.match(of('listen').advice ?? '', /database\.direct_url .*or set database\.wake to poll/);
       const direct = await examine({ DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: migrated.url });
@@ -151,27 +151,28 @@ describe('redrive doctor on Kafka', needsKafka, () => {
   it('warns if no topic matches, and lists matching topics', async () => {
     const env = { ...kafka.env, KAFKA_BROKERS: shared.brokers };
     const before = await examine(env);
-    assert.deepEqual([before.code, before.of('topics').status], [0, 'warning']);
+    assert.deepEqual([before.code, before.of('topics').status], [1, 'warning']);
     assert.equal(before.of('group').status, 'skipped');
     const topic = await kafka.createTopic('orders.dlq.v1', 2);
     const { code, of } = await examine(env);
-    assert.equal(code, 0);
+    assert.equal(code, 1);
     assert.match(of('kafka').found, /cluster \S+$/);
     assert.ok(of('topics').found.includes(`${topic} (2)`));
     assert.match(of('group').found, /0 of 2 partitions have a committed offset/);
-    assert.match(of('publishing').found, /not tested/);
+    assert.match(of('publishing').found, /^redrive\.saga\.state_changed\.v1 does not exist$/);
+    assert.equal(of('topic_ids').status, 'skipped');
   });
 
   it('reports an unreachable broker', async () => {
     const { code, of } = await examine({ KAFKA_BROKERS: '127.0.0.1:1' });
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(of('kafka').found, /^127\.0\.0\.1:1: the broker cannot be reached/);
   });
 
   it('reports a wrong SASL password', async (context) => {
     if (shared.saslBrokers === undefined) return context.skip('this Kafka has no SASL listener');
     const { code, of } = await examine(asUser('wrong'));
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(of('kafka').found, /refused the credentials/);
     assert.match(of('kafka').advice ?? '', /kafka\.sasl\.password/);
   });
@@ -184,7 +185,7 @@ describe('redrive doctor on Kafka', needsKafka, () => {
     const tool = await shared.javaTool('org.apache.kafka.tools.AclCommand', [...acl, ...rights]);
     assert.equal(tool.code, 0, tool.stderr);
     const { code, of } = await examine(asUser(plainUser.password));
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(of('topics').found, /denied\.dlq\/0 TOPIC_AUTHORIZATION_FAILED/);
     assert.match(of('topics').advice ?? '', /permission to DESCRIBE and READ/);
   });

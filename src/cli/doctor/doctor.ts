@@ -8,7 +8,12 @@ import { escapeText } from '../../kernel/escape-text.ts';
 import { createPrinter, type Printer } from '../output/printer.ts';
 import type { Tone } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
-import { ok, problem, warning, type Finding } from './finding.ts';
+import { examineDisk } from './checks/disk.ts';
+import { examineEncryption } from './checks/encryption.ts';
+import { examinePlainSecrets } from './checks/plain-secrets.ts';
+import { examineSecretFiles } from './checks/secret-files.ts';
+import { examineTargets } from './checks/targets.ts';
+import { attempt, ok, problem, warning, type Finding } from './finding.ts';
 
 type DoctorArgs = ConfigArgs & Readonly<{ json?: boolean }>;
 
@@ -18,6 +23,9 @@ const tones: Readonly<Record<Finding['status'], Tone>> = {
   problem: 'bad',
   skipped: 'faint',
 };
+
+/** Its own, so that a script can tell a warning from a problem. */
+const doctorCodes = { warning: 1, problem: 2 } as const;
 
 export function addDoctorCommand(program: Command, terminal: Terminal): void {
   withExamples(
@@ -38,7 +46,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
     if (args.json === true) print.json(JSON.stringify({ status, checks: findings }, null, 2));
     else print.note(summaryOf(findings));
     if (findings.some(isBadConfiguration)) throw new SilentFailure(exitCodes.badConfig);
-    if (status === 'problem') throw new SilentFailure();
+    if (status !== 'ok') throw new SilentFailure(doctorCodes[status]);
   });
 }
 
@@ -60,10 +68,15 @@ async function* examine(terminal: Terminal, args: DoctorArgs): AsyncGenerator<Fi
   );
   for (const found of config.warnings)
     yield warning('configuration', found, 'correct it, unless it is intended');
+  yield examinePlainSecrets(config);
+  yield examineSecretFiles(config);
+  yield examineEncryption(config);
+  yield await attempt('disk', () => examineDisk(config));
   const { examineDatabase } = await import('./examine-database.ts');
   yield* examineDatabase(config);
   const { examineBroker } = await import('./examine-broker.ts');
   yield* examineBroker(config);
+  yield await attempt('destinations', () => examineTargets(config));
 }
 
 /** `serve` fails with the same exit code. */

@@ -1,8 +1,11 @@
-import { compileTopicGlobs } from '../../compose.ts';
+import { compileTopicGlobs, loggerFor } from '../../compose.ts';
 import { createBroker } from '../../compose/create-broker.ts';
+import { openDatabase } from '../../compose/open-database.ts';
 import type { Config } from '../../config/config.ts';
 import { AppError, messageOf } from '../../kernel/errors.ts';
 import type { Broker, PartitionInfo, PartitionListing } from '../../platform/broker/port.ts';
+import { examinePublishRights } from './checks/publish-rights.ts';
+import { examineTopicIds } from './checks/topic-ids.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
 
 const maxNamed = 20;
@@ -10,7 +13,8 @@ const maxNamed = 20;
 const peek = { maxWaitMs: 1, maxBytes: 1024, maxBytesPerPartition: 1024 } as const;
 
 /** Checks Kafka in the same way as the reader uses it. Publishes nothing, commits nothing, creates no topic. */
-export async function* examineBroker({ kafka, dlq, app }: Config): AsyncGenerator<Finding> {
+export async function* examineBroker(config: Config): AsyncGenerator<Finding> {
+  const { kafka, dlq, app } = config;
   if (!kafka.enabled) {
     yield skipped(
       'kafka',
@@ -34,11 +38,27 @@ export async function* examineBroker({ kafka, dlq, app }: Config): AsyncGenerato
     yield judgeTopics(listing, kafka.dlqTopicPattern, await unreadable(broker, listing.partitions));
     yield judgeTargets(dlq.allowedTargets, app.environment);
     yield await examineGroup(broker, kafka.consumerGroup, listing.partitions);
-    yield skipped('publishing', 'not tested; a retry needs permission to write to the original topics');
+    yield await attempt('topic_ids', () => compareTopicIds(config, listing));
+    const connected = broker;
+    yield await attempt('publishing', () => examinePublishRights(connected, config));
   } catch (error) {
     yield brokerTrouble(brokers, error);
   } finally {
     await broker?.close();
+  }
+}
+
+async function compareTopicIds(
+  config: Config,
+  { clusterId, partitions }: PartitionListing,
+): Promise<Finding> {
+  if (config.database.mode === 'embedded')
+    return skipped('topic_ids', 'not checked: no database is configured');
+  const { db } = await openDatabase(config, loggerFor(config));
+  try {
+    return await examineTopicIds(db, clusterId, partitions);
+  } finally {
+    await db.end();
   }
 }
 

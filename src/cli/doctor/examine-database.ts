@@ -1,4 +1,4 @@
-import { loggerFor } from '../../compose.ts';
+import { loggerFor, migrationSources } from '../../compose.ts';
 import { openDatabase } from '../../compose/open-database.ts';
 import type { Config } from '../../config/config.ts';
 import { messageOf } from '../../kernel/errors.ts';
@@ -7,6 +7,8 @@ import { databaseEncoding, utf8Advice, type DatabaseEncoding } from '../../platf
 import { sql } from '../../platform/postgres/sql.ts';
 import { databaseTrouble, describeServer } from '../database-trouble.ts';
 import { examineConnections } from './examine-connections.ts';
+import { examineAutovacuum } from './checks/autovacuum.ts';
+import { examineFamily } from './checks/server-family.ts';
 import { examineListen } from './examine-listen.ts';
 import { examineSchema } from './examine-schema.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
@@ -18,6 +20,7 @@ type ServerFacts = Readonly<{
   isStandby: boolean;
 }>;
 
+const schemas = migrationSources.map(({ slice }) => slice);
 const oldestVersion = 15;
 const testedVersion = 17;
 const skewSamples = 3;
@@ -49,12 +52,14 @@ export async function* examineDatabase(config: Config): AsyncGenerator<Finding> 
     }
     yield reached(describeServer(database), facts);
     yield judgeVersion(facts.version, facts.versionText);
+    yield await attempt('family', () => examineFamily(db, database.wake));
     yield await attempt('encoding', async () => judgeEncoding(await databaseEncoding(db)));
     yield await attempt('clock', async () => judgeClock(await measureSkew(db)));
     yield* examineSchema(db, config);
     yield await attempt('connections', () => examineConnections(db, config));
     yield await attempt('listen', () => examineListen(db, database));
     yield await attempt('transactions', () => examineTransactions(db));
+    yield await attempt('autovacuum', () => examineAutovacuum(db, schemas));
   } finally {
     await db.end();
   }

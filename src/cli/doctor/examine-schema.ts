@@ -4,6 +4,10 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { migrationStatus, type MigrationStatus } from '../../platform/postgres/migrate.ts';
 import { missingRights, type MissingRight } from '../../platform/postgres/missing-rights.ts';
 import { sql } from '../../platform/postgres/sql.ts';
+import { examineAuditMonths } from './checks/audit-months.ts';
+import { examineDeadRows } from './checks/dead-rows.ts';
+import { examineIndexes } from './checks/invalid-indexes.ts';
+import { examineStuckRows } from './checks/stuck-rows.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
 
 export type SchemaFacts = Readonly<{
@@ -28,14 +32,12 @@ export async function* examineSchema(db: Queryable, config: Config): AsyncGenera
     yield skipped('rights', 'not checked: the schema does not exist yet');
     return;
   }
-  yield await attempt('rights', async () =>
-    judgeRights(
-      await missingRights(
-        db,
-        migrationSources.map(({ slice }) => slice),
-      ),
-    ),
-  );
+  const schemas = migrationSources.map(({ slice }) => slice);
+  yield await attempt('rights', async () => judgeRights(await missingRights(db, schemas)));
+  yield await attempt('indexes', () => examineIndexes(db, schemas));
+  yield await attempt('dead_rows', () => examineDeadRows(db, schemas));
+  yield await attempt('stuck_rows', () => examineStuckRows(db, schemas));
+  yield await attempt('partitions', () => examineAuditMonths(db));
 }
 
 export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFacts): Finding {

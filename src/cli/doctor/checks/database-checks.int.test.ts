@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { createTestDatabase, type TestDatabase } from '../../../../tests/support/database.ts';
+import { Sql } from '../../../platform/postgres/sql.ts';
+import type { Finding } from '../finding.ts';
+import { examineAuditMonths } from './audit-months.ts';
+import { examineAutovacuum } from './autovacuum.ts';
+import { examineIndexes } from './invalid-indexes.ts';
+import { examineStuckRows } from './stuck-rows.ts';
+import { examineTopicIds } from './topic-ids.ts';
+
+const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga'];
+let database: TestDatabase;
+before(async () => void (database = await createTestDatabase()));
+after(() => database.drop());
+
+const run = (statement: string): Promise<unknown> => database.db.query(new Sql([statement], []));
+
+beforeEach(() => run('SELECT outbox.make_audit_months()'));
+
+async function turns(
+  examine: () => Promise<Finding>,
+  [breaks, status, text, mends]: readonly [string, Finding['status'], RegExp, string],
+): Promise<void> {
+  assert.equal((await examine()).status, 'ok');
+  await run(breaks);
+  const broken = await examine();
+  assert.equal(broken.status, status);
+  assert.match(`${broken.found} -> ${broken.advice ?? ''}`, text);
+  await run(mends);
+  assert.equal((await examine()).status, 'ok');
+}
+
+test('autovacuum that is off for a table is a problem', () =>
+  turns(
+    () => examineAutovacuum(database.db, schemas),
+    [
+      'ALTER TABLE jobs.job_queue SET (autovacuum_enabled = false)',
+      'problem',
+      /off for jobs\.job_queue -> ALTER TABLE jobs\.job_queue RESET/,
+      'ALTER TABLE jobs.job_queue RESET (autovacuum_enabled)',
+    ],
+  ));
+
+test('an invalid index is a problem', () =>
+  turns(
+    () => examineIndexes(database.db, schemas),
+    [
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'outbox.idx_outbox_orders_claim'::regclass`,
+      'problem',
+      /REINDEX INDEX CONCURRENTLY outbox\.idx_outbox_orders_claim/,
+      `UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'outbox.idx_outbox_orders_claim'::regclass`,
+    ],
+  ));
+
+test('a lease that expired long ago is a warning', () =>
+  turns(
+    () => examineStuckRows(database.db, schemas),
+    [
+      `INSERT INTO dlq.dlq_messages (original_topic, error_message, lease_owner, lease_until)
+     VALUES ('orders', 'failed', 'gone', clock_timestamp() - interval '6 minutes')`,
+      'warning',
+      /1 of dlq\.dlq_messages/,
+      `UPDATE dlq.dlq_messages SET lease_until = clock_timestamp() - interval '4 minutes'`,
+    ],
+  ));
+
+test('a missing partition of the next month is a warning', () =>
+  turns(
+    () => examineAuditMonths(database.db),
+    [
+      `DO $$ DECLARE v_name TEXT; BEGIN
+       SELECT name INTO v_name FROM outbox.audit_partitions()
+       WHERE begins_at <= now() + interval '1 month' AND ends_at > now() + interval '1 month';
+       EXECUTE format('DROP TABLE outbox.%I', v_name);
+     END $$`,
+      'warning',
+      /no partition for the next month/,
+      'SELECT outbox.make_audit_months()',
+    ],
+  ));
+
+test('a topic that was deleted and made again is a warning', () => {
+  const [old, now] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
+  const partition = {
+    topic: 'orders.dlq',
+    topicId: now,
+    partition: 0,
+    node: 1,
+    start: 0n,
+    end: 5n,
+    stable: 5n,
+  };
+  const insert = (id: string): string => `
+    INSERT INTO dlq.source_partitions (cluster_id, topic, topic_id, partition, first_offset, next_offset, high_offset)
+    VALUES ('c', 'orders.dlq', '${id}', 0, 0, 5, 5)`;
+  return turns(
+    () => examineTopicIds(database.db, 'c', [partition as never]),
+    [
+      insert(old),
+      'warning',
+      /deleted and made again since they were read: orders\.dlq/,
+      `UPDATE dlq.source_partitions SET gone = true WHERE topic_id = '${old}'`,
+    ],
+  );
+});
