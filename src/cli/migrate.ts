@@ -14,12 +14,13 @@ import { SilentFailure } from './exit-code.ts';
 import { addMigratePlanCommand } from './migrate-plan.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from './options.ts';
 import { createPrinter, type Printer } from './output/printer.ts';
+import { withProgress } from './output/progress.ts';
 import type { Tone } from './output/render-table.ts';
 import type { Terminal } from './terminal.ts';
 import { wholeNumber } from './whole-number.ts';
 import { withDatabase } from './with-database.ts';
 
-type DownArgs = ConfigArgs & Readonly<{ to: number; yes?: boolean }>;
+type DownArgs = StatusArgs & Readonly<{ to: number; yes?: boolean }>;
 type StatusArgs = ConfigArgs & Readonly<{ json?: boolean }>;
 
 const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
@@ -40,15 +41,23 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
   );
 
   withExamples(
-    withConfigOptions(migrate.command('up').description('apply pending migrations')),
+    withConfigOptions(migrate.command('up').description('apply pending migrations')).option(
+      '--json',
+      'print JSON',
+    ),
     'redrive migrate up --config config.yaml',
-  ).action(async (args: ConfigArgs) => {
+  ).action(async (args: StatusArgs) => {
     const { migrationSources } = await import('../compose.ts');
+    const isQuiet = args.json === true;
     const applied = await withDatabase(configFrom(args, {}, terminal), (db) =>
-      migrateUp(db, migrationSources),
+      withProgress(terminal, { label: 'applying migrations', isQuiet }, () =>
+        migrateUp(db, migrationSources, (migration) => {
+          if (!isQuiet) print.line(`applied ${nameOf(migration)}`);
+        }),
+      ),
     );
-    for (const migration of applied) print.line(`applied ${nameOf(migration)}`);
-    if (applied.length === 0) print.line('nothing to apply');
+    if (isQuiet) print.json(JSON.stringify({ applied: applied.map(namesOf) }));
+    else if (applied.length === 0) print.line('nothing to apply');
   });
 
   withExamples(
@@ -59,29 +68,11 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
         'last migration to keep; 0 rolls back all and deletes their data',
         wholeNumber(0, 999),
       )
-      .option('-y, --yes', 'do not ask for confirmation'),
+      .option('-y, --yes', 'do not ask for confirmation')
+      .option('--json', 'print JSON'),
     'redrive migrate down dlq --to 6 --config config.yaml',
     'redrive migrate down dlq --to 6 --yes --config config.yaml',
-  ).action(async (slice: string, args: DownArgs) => {
-    const { migrationSources } = await import('../compose.ts');
-    const known = migrationSources.map((source) => source.slice);
-    await withDatabase(configFrom(args, {}, terminal), async (db) => {
-      const target = { slice, to: args.to };
-      const planned = await plannedDown(db, migrationSources, target);
-      if (planned.length === 0) return print.line('nothing to roll back');
-      if (args.yes !== true) {
-        // The rehearsal takes locks, so it runs only if somebody can confirm.
-        requireTerminal(terminal);
-        for (const line of describeRollback(planned, await lossesOf(db, known, planned))) print.note(line);
-        if (!(await confirm(terminal, 'Roll back?'))) {
-          print.note('nothing was changed');
-          throw new SilentFailure();
-        }
-      }
-      for (const migration of await migrateDown(db, migrationSources, target))
-        print.line(`rolled back ${nameOf(migration)}`);
-    });
-  });
+  ).action((slice: string, args: DownArgs) => rollBack(terminal, slice, args));
 
   withExamples(
     withConfigOptions(
@@ -98,6 +89,33 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
     if (status.some(({ state }) => state === 'pending' || state === 'changed')) throw new SilentFailure();
   });
   addMigratePlanCommand(migrate, terminal);
+}
+
+async function rollBack(terminal: Terminal, slice: string, args: DownArgs): Promise<void> {
+  const print = createPrinter(terminal);
+  const asJson = args.json === true;
+  const { migrationSources } = await import('../compose.ts');
+  const known = migrationSources.map((source) => source.slice);
+  const done = await withDatabase(configFrom(args, {}, terminal), async (db) => {
+    const target = { slice, to: args.to };
+    const planned = await plannedDown(db, migrationSources, target);
+    if (planned.length === 0) return [];
+    if (args.yes !== true) {
+      // The rehearsal takes locks, so it runs only if somebody can confirm.
+      requireTerminal(terminal);
+      for (const line of describeRollback(planned, await lossesOf(db, known, planned))) print.note(line);
+      if (!(await confirm(terminal, 'Roll back?'))) {
+        print.note('nothing was changed');
+        throw new SilentFailure();
+      }
+    }
+    return withProgress(terminal, { label: 'rolling back', isQuiet: asJson }, () =>
+      migrateDown(db, migrationSources, target),
+    );
+  });
+  if (asJson) return print.json(JSON.stringify({ rolled_back: done.map(namesOf) }));
+  for (const migration of done) print.line(`rolled back ${nameOf(migration)}`);
+  if (done.length === 0) print.line('nothing to roll back');
 }
 
 /** The data that would be lost, one line per table that is not empty. */
@@ -146,6 +164,11 @@ function showStatus(print: Printer, status: readonly MigrationStatus[]): void {
     ],
     status,
   );
+}
+
+/** As `redrive migrate status --json` names them. */
+function namesOf({ slice, number, name }: Migration): object {
+  return { slice, number, name };
 }
 
 function nameOf({ slice, number, name }: Readonly<{ slice: string; number: number; name: string }>): string {

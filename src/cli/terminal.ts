@@ -6,6 +6,7 @@ export type Output = Readonly<{
   isTTY?: boolean;
   /** Only on a terminal. */
   columns?: number;
+  rows?: number;
 }>;
 
 /** The part of the process that commands use; `process` is one. */
@@ -14,4 +15,6 @@ export type Terminal = Readonly<{
   stdin: Readable & Readonly<{ isTTY?: boolean }>;
   stdout: Output;
   stderr: Output;
+  /** Ctrl-C, where the process does not get it as a signal. */
+  interrupted?: AbortSignal;
 }>;

@@ -4,6 +4,7 @@ import { withExamples } from '../examples.ts';
 import { UsageError } from '../exit-code.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from '../options.ts';
 import { createPrinter } from '../output/printer.ts';
+import { withProgress } from '../output/progress.ts';
 import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { withDatabase } from '../with-database.ts';
@@ -48,10 +49,13 @@ async function archive(terminal: Terminal, args: ArchiveArgs): Promise<void> {
       `--purge-days (${purgeDays}) must not be less than --retention-days (${retentionDays})`,
     );
   const { archiveMessages, purgeArchive } = await import('../../compose.ts');
+  const isQuiet = args.json === true;
   const { archived, purged } = await withDatabase(config, (db) =>
     migrated(async () => ({
-      archived: await archiveMessages(db, retentionDays),
-      purged: await purgeArchive(db, purgeDays),
+      archived: await withProgress(terminal, { label: 'archiving', isQuiet }, () =>
+        archiveMessages(db, retentionDays),
+      ),
+      purged: await withProgress(terminal, { label: 'purging', isQuiet }, () => purgeArchive(db, purgeDays)),
     })),
   );
   const print = createPrinter(terminal);

@@ -28,6 +28,7 @@ const timeoutMs = 300_000;
 export const raw = sliceCommand(
   {
     name: 'raw',
+    route: 'GET /api/v1/dlq/messages/{id}/raw',
     description: "print a message's record: key, value and headers",
     inputs: [
       messageId,

@@ -3,6 +3,7 @@ import { withExamples } from '../examples.ts';
 import { configFrom, withConfigOptions, type ConfigArgs } from '../options.ts';
 import { numberColumn, textColumn } from '../output/columns.ts';
 import { createPrinter } from '../output/printer.ts';
+import { withProgress } from '../output/progress.ts';
 import type { Terminal } from '../terminal.ts';
 import { withDatabase } from '../with-database.ts';
 import { migrated } from './archive.ts';
@@ -21,7 +22,10 @@ export function addRecountCommand(dlq: Command, terminal: Terminal): void {
 async function recount(terminal: Terminal, args: RecountArgs): Promise<void> {
   const config = configFrom(args, {}, terminal);
   const { recountMessages } = await import('../../compose.ts');
-  const found = await withDatabase(config, (db) => migrated(() => recountMessages(db)));
+  const progress = { label: 'counting', isQuiet: args.json === true };
+  const found = await withDatabase(config, (db) =>
+    migrated(() => withProgress(terminal, progress, () => recountMessages(db))),
+  );
   const corrected = found.map((one) => ({
     ...one,
     counted: Number(one.counted),

@@ -6,7 +6,7 @@ import { apiCommand, sliceCommand } from '../slice/api-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
 import { messageId, toneOf } from './message.ts';
-import { withProgress } from './retry-progress.ts';
+import { withProgress } from '../output/progress.ts';
 
 type Retried = Readonly<{ id: string; status: string; published: boolean }>;
 type AllRetried = Readonly<{
@@ -42,6 +42,8 @@ export const retry = apiCommand<Retried>({
 export const retryAll = sliceCommand(
   {
     name: 'retry-all',
+    route: 'POST /api/v1/dlq/{topic}/retry-all',
+    hasOwnProgress: true,
     description: 'retry all retryable messages of a topic',
     inputs: [
       { flags: '<topic>', text: 'topic, by its original or dead-letter name' },
@@ -59,12 +61,17 @@ export const retryAll = sliceCommand(
     const pending = await countPending();
     const total = pending.total_count;
     if (values['yes'] !== true && total > 1) await askFor(topic, pending, session, terminal);
-    const countLeft = async (): Promise<number> => (await countPending()).total_count;
+    const countDone = async (): Promise<number> => total - (await countPending()).total_count;
+    const isQuiet = values['json'] === true;
     const call = {
       ...requestOf('POST /api/v1/dlq/{topic}/retry-all', [], values),
       timeoutMs: retryAllTimeoutMs,
     };
-    const answer = await withProgress(terminal, { total, countLeft }, session.call<AllRetried>(call));
+    const answer = await withProgress(
+      terminal,
+      { label: 'retrying', unit: 'messages', total, countDone, isQuiet },
+      () => session.call<AllRetried>(call),
+    );
     session.show(answer, (retried) => printRetried(retried, topic, session));
     const { failed, skipped, excluded, remaining } = answer.value;
     if (failed + skipped + excluded + remaining > 0) throw new SilentFailure();

@@ -3,8 +3,10 @@ import { ApiError } from '../api/api-error.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
 import { numberColumn, textColumn } from '../output/columns.ts';
+import { withProgress } from '../output/progress.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 type Offsets = Readonly<{ count: number; offsets: readonly number[] }>;
@@ -44,6 +46,7 @@ const offset = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 export const verify = sliceCommand(
   {
     name: 'verify',
+    hasOwnProgress: true,
     description: 'read partitions again and compare every record with its stored copy; fails on a difference',
     inputs: [
       { flags: '[topic]', text: 'only this dead-letter topic' },
@@ -61,18 +64,24 @@ export const verify = sliceCommand(
     ],
     examples: ['redrive dlq verify', 'redrive dlq verify orders.dlq.v1 0 --from 1000 --to 2000'],
   },
-  (session, values) => verifyAll(session, values),
+  (session, values, terminal) => verifyAll(session, values, terminal),
 );
 
-async function verifyAll(session: ApiSession, args: VerifyValues): Promise<void> {
+async function verifyAll(session: ApiSession, args: VerifyValues, terminal: Terminal): Promise<void> {
   if (args.partition === undefined && (args.from !== undefined || args.to !== undefined))
     throw new UsageError('--from and --to need a topic and a partition');
   const parts = await partsOf(session, args);
-  if (parts.length === 0) return session.print.note('no partition has been read yet');
+  const asJson = args.json === true;
   const verified: Verification[] = [];
-  for (const part of parts) verified.push(await verifyPart(session, part, args));
+  let records = 0;
+  const progress = { label: 'verifying', unit: 'records', countDone: () => records, isQuiet: asJson };
+  await withProgress(terminal, progress, async () => {
+    const onRecords = (count: number): void => void (records += count);
+    for (const part of parts) verified.push(await verifyPart(session, { ...part, onRecords }, args));
+  });
   const isOk = verified.every(({ ok }) => ok);
-  if (args.json === true) session.print.json(JSON.stringify({ ok: isOk, partitions: verified }));
+  if (asJson) session.print.json(JSON.stringify({ ok: isOk, partitions: verified }));
+  else if (parts.length === 0) session.print.note('no partition has been read yet');
   else show(session, verified);
   if (!isOk) throw new SilentFailure();
 }
@@ -89,7 +98,11 @@ async function partsOf({ call }: ApiSession, { topic, partition }: VerifyValues)
 }
 
 /** Calls until the end of the range and adds up the answers. */
-async function verifyPart({ call }: ApiSession, part: Part, args: VerifyValues) {
+async function verifyPart(
+  { call }: ApiSession,
+  { onRecords, ...part }: Part & Readonly<{ onRecords: (count: number) => void }>,
+  args: VerifyValues,
+) {
   let sum: Verification | null = null;
   for (let from = args.from?.toString(); ; from = String(sum.next)) {
     const range = {
@@ -98,6 +111,7 @@ async function verifyPart({ call }: ApiSession, part: Part, args: VerifyValues) 
       timeoutMs,
     };
     const { value }: { value: Verification } = await whenFree(() => call<Verification>(range));
+    onRecords(value.broker.records);
     sum = sum === null ? value : added(sum, value);
     if (sum.next === null) return sum;
   }

@@ -74,6 +74,7 @@ const inputs = [...filters, ids, limit, preview, reason];
 export const requeue = sliceCommand(
   {
     name: 'requeue',
+    route: 'POST /api/v1/jobs/requeue',
     description: 'run dead jobs again with all their retries',
     inputs,
     examples: [

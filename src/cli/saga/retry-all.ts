@@ -77,6 +77,7 @@ const inputs: readonly Input[] = [
 export const retryAll = sliceCommand(
   {
     name: 'retry-all',
+    route: 'POST /api/v1/sagas/retry',
     description: 'retry all matching stuck sagas, with all their attempts',
     inputs,
     examples: [

@@ -26,6 +26,8 @@ const columns: readonly Column<Workflow>[] = [
 export const workflows = sliceCommand(
   {
     name: 'workflows',
+    route: 'GET /api/v1/workflows',
+    isWatchable: true,
     description: 'list workflows, or show one',
     inputs: [{ flags: '[name]', text: 'workflow to show' }],
     examples: ['redrive saga workflows', 'redrive saga workflows place-order'],
@@ -58,6 +60,7 @@ function printWorkflow(
 export const register = sliceCommand(
   {
     name: 'register',
+    route: 'POST /api/v1/workflows',
     description: 'register a workflow; new sagas use it, running sagas keep theirs',
     inputs: [{ flags: '<file>', text: 'workflow in YAML or JSON; - is standard input' }],
     examples: ['redrive saga register workflows/place-order.yaml'],

@@ -2,6 +2,7 @@ import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
 import { nearest } from '../../kernel/nearest.ts';
 import { withExamples } from '../examples.ts';
 import type { ItemIds } from './item-id.ts';
+import type { Route } from './request-of.ts';
 
 /** One argument or option of a command, and the request field that it sets. */
 export type Input = Readonly<{
@@ -30,6 +31,12 @@ export type CommandDefinition = Readonly<{
   description: string;
   inputs?: readonly Input[];
   examples: readonly [string, ...string[]];
+  /** Whose answer `--json` prints. */
+  route?: Route;
+  /** It only reads, and has `--watch`. */
+  isWatchable?: boolean;
+  /** It shows more than that it waits for the server. */
+  hasOwnProgress?: true;
 }>;
 
 /** The values of all arguments and options by their names in camelCase. */

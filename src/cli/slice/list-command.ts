@@ -1,6 +1,8 @@
 import type { ApiAnswer } from '../api/api-client.ts';
 import type { ApiSession } from '../api/api-session.ts';
+import { withProgress } from '../output/progress.ts';
 import type { Column } from '../output/render-table.ts';
+import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { sliceCommand, type AddCommand } from './api-command.ts';
 import type { CommandDefinition, Input, Values } from './define-command.ts';
@@ -35,9 +37,11 @@ const defaultLimit = 10_000;
 
 export function listCommand<Item, Page = unknown>(list: ListCommand<Item, Page>): AddCommand {
   const inputs = [...(list.inputs ?? []), ...pageInputs(list.items)];
-  return sliceCommand({ ...list, inputs }, async (session, values) => {
+  const command = { ...list, inputs, isWatchable: true, hasOwnProgress: true } as const;
+  return sliceCommand(command, async (session, values, terminal) => {
     const read = (query: Query) => session.call<Page>(requestOf(list.route, inputs, { ...values, ...query }));
-    if (values['all'] === true) return showAll(session, list, values, read);
+    if (values['all'] === true)
+      return withPages(terminal, list, values, (onPage) => showAll(session, list, { values, read, onPage }));
     const answer = await read({});
     session.show(answer, (page) => {
       const items = itemsOf(list, page);
@@ -56,7 +60,7 @@ function pageInputs(items: string): readonly Input[] {
       parse: wholeNumber(1, maxPageSize),
     },
     { flags: '--cursor <cursor>', text: "next_cursor of the previous page; '' for the first page" },
-    { flags: '--all', text: `all pages, up to --limit ${items}`, field: null, conflicts: ['page'] },
+    { flags: '--all', text: `all pages, up to --limit ${items}`, field: null, conflicts: ['page', 'watch'] },
     {
       flags: '--limit <number>',
       text: `maximum of --all (default: ${defaultLimit})`,
@@ -74,12 +78,45 @@ function paginationOf(page: unknown): Pagination {
   return (page as Readonly<{ pagination: Pagination }>).pagination;
 }
 
+/** Shows how many items have been read, and of how many. */
+function withPages<Item, Page>(
+  terminal: Terminal,
+  { items: unit }: ListCommand<Item, Page>,
+  { json }: PageValues,
+  work: (onPage: (done: number, total: number) => void) => Promise<void>,
+): Promise<void> {
+  let read = 0;
+  let total: number | undefined;
+  const options = {
+    label: 'reading',
+    unit,
+    isQuiet: json === true,
+    countDone: () => read,
+    get total() {
+      return total;
+    },
+  };
+  return withProgress(terminal, options, () =>
+    work((done, all) => {
+      read = done;
+      total = all;
+    }),
+  );
+}
+
 /** As JSON one line per page, printed as it arrives; as a table all pages together. */
 async function showAll<Item, Page>(
   session: ApiSession,
   list: ListCommand<Item, Page>,
-  values: Values,
-  read: (query: Query) => Promise<ApiAnswer<Page>>,
+  {
+    values,
+    read,
+    onPage,
+  }: Readonly<{
+    values: Values;
+    read: (query: Query) => Promise<ApiAnswer<Page>>;
+    onPage: (done: number, total: number) => void;
+  }>,
 ): Promise<void> {
   const { json, limit = defaultLimit, pageSize = maxPageSize, cursor: first = '' } = values as PageValues;
   const shown: Item[] = [];
@@ -92,11 +129,14 @@ async function showAll<Item, Page>(
     if (json === true) session.print.json(text);
     else shown.push(...items.map((item) => withoutFields(item, list.unused)));
     count += items.length;
+    onPage(count, Math.min(limit, paginationOf(value).total_count));
     cursor = paginationOf(value).next_cursor ?? null;
     last = value;
   }
   if (json !== true && last !== undefined) showItems(session, list, last, shown);
-  if (cursor !== null) session.print.note(`stopped at --limit ${limit}; continue with --cursor ${cursor}`);
+  // As JSON, the last page has the cursor.
+  if (cursor !== null && json !== true)
+    session.print.note(`stopped at --limit ${limit}; continue with --cursor ${cursor}`);
 }
 
 function withoutFields<Item>(item: Item, names: readonly (keyof Item)[]): Item {

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Terminal } from '../terminal.ts';
+
+export type Progress = Readonly<{
+  /** What is going on: `retrying`. */
+  label: string;
+  elapsedMs: number;
+  /** How much is done, where that is known. */
+  counted?: Readonly<{ done: number; total?: number | undefined; unit: string }> | undefined;
+}>;
+
+export type ProgressOptions = Readonly<{
+  label: string;
+  unit?: string;
+  total?: number | undefined;
+  /** How much is done. Without it only the time is shown. */
+  countDone?: () => number | Promise<number>;
+  /** With `--json` nothing is shown. */
+  isQuiet: boolean;
+  everyMs?: number;
+}>;
+
+const terminalEveryMs = 1000;
+const logEveryMs = 5000;
+
+/** `retrying: 5,000 of 20,000 messages, 1,000 per second, 15 s left` */
+export function progressLine({ label, elapsedMs, counted }: Progress): string {
+  if (counted === undefined) return `${label}: ${formatSeconds(elapsedMs / 1000)}`;
+  const { done, total, unit } = counted;
+  const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+  const of = total === undefined ? '' : ` of ${format(total)}`;
+  const isLeft = total !== undefined && perSecond > 0;
+  const left = isLeft ? `, ${formatSeconds((total - done) / perSecond)} left` : '';
+  return `${label}: ${format(done)}${of} ${unit}, ${format(perSecond)} per second${left}`;
+}
+
+const format = (count: number): string => Math.round(count).toLocaleString('en');
+
+function formatSeconds(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.ceil(whole / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/**
+ * Shows the progress of work that takes longer than a second, on standard error: on a terminal as one line that is
+ * rewritten and erased at the end, else as a new line every 5 s. Nothing is shown while counting fails.
+ */
+export async function withProgress<T>(
+  { stderr }: Terminal,
+  options: ProgressOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (options.isQuiet) return work();
+  const isTerminal = stderr.isTTY === true;
+  const everyMs = options.everyMs ?? (isTerminal ? terminalEveryMs : logEveryMs);
+  const ended = new AbortController();
+  const show = async (): Promise<void> => {
+    const startMs = performance.now();
+    let isShown = false;
+    while (await hasPassed(everyMs, ended.signal)) {
+      const counted = await count(options).catch(() => null);
+      if (counted === null || ended.signal.aborted) continue;
+      const line = progressLine({ label: options.label, elapsedMs: performance.now() - startMs, counted });
+      stderr.write(isTerminal ? `\r\u001b[K${line}` : `${line}\n`);
+      isShown = true;
+    }
+    if (isTerminal && isShown) stderr.write('\r\u001b[K');
+  };
+  const shown = show();
+  try {
+    return await work();
+  } finally {
+    ended.abort();
+    await shown;
+  }
+}
+
+async function count({ unit = '', total, countDone }: ProgressOptions): Promise<Progress['counted']> {
+  if (countDone === undefined) return undefined;
+  return { done: Math.max(0, await countDone()), total, unit };
+}
+
+/** False if aborted. */
+async function hasPassed(ms: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await sleep(ms, undefined, { signal });
+    return true;
+  } catch {
+    return false;
+  }
+}
