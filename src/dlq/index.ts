@@ -20,7 +20,7 @@ import { messages } from './messages-table.ts';
 import { hasRow, type Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { withSpan } from '../platform/telemetry/tracing.ts';
+import { withSpan } from '../platform/telemetry/with-span.ts';
 import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';

@@ -3,7 +3,7 @@ import type { BrokerRecord, PartitionRef } from '../../kernel/broker-record.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { withSpan } from '../../platform/telemetry/tracing.ts';
+import { withSpan } from '../../platform/telemetry/with-span.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { undecodable, type DeadLetter } from '../domain/dead-letter.ts';

@@ -5,7 +5,7 @@ import { createHttpPool, startCall, type CallEnd } from '../../platform/http-cli
 import { readHeaders, withoutSecrets } from '../../platform/http-client/outgoing-headers.ts';
 import { traceparentOf } from '../../platform/telemetry/outgoing-traceparent.ts';
 import { contextOf, readTraceContext } from '../../platform/telemetry/trace-context.ts';
-import { withSpan } from '../../platform/telemetry/tracing.ts';
+import { withSpan } from '../../platform/telemetry/with-span.ts';
 import { busy, notRetryable, outage, readSignal, retryAfter } from '../domain/handler-signals.ts';
 import { judgePush, maxResultBytes, type PushOutcome } from '../domain/judge-push.ts';
 import type { ClaimedJob } from '../claim-jobs.ts';

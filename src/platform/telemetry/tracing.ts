@@ -1,38 +1,6 @@
-import { context, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Attributes, Span, Tracer } from '@opentelemetry/api';
+import { context, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { sleep } from '../../kernel/clock.ts';
-import { describeThrown } from '../../kernel/thrown.ts';
-
-/** Runs `work` in an active span; records and rethrows its error. */
-export async function withSpan<T>(
-  tracer: Tracer,
-  name: string,
-  attributes: Attributes,
-  work: (span: Span) => Promise<T>,
-): Promise<T> {
-  return tracer.startActiveSpan(name, { attributes }, async (span) => {
-    try {
-      return await work(span);
-    } catch (error) {
-      noteFailure(span, error);
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
-}
-
-/** Only class and message: an exporter would read any property of the thrown value. */
-function noteFailure(span: Span, error: unknown): void {
-  const { message, className, stack } = describeThrown(error);
-  span.recordException({
-    message,
-    ...(className === null ? {} : { name: className }),
-    ...(stack === null ? {} : { stack }),
-  });
-  span.setStatus({ code: SpanStatusCode.ERROR, message });
-}
 
 export type TracingOptions = Readonly<{
   /** The collector's base URL, such as `http://127.0.0.1:4318`; without it the SDK is not loaded. */

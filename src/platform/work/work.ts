@@ -4,7 +4,7 @@ import type { Lease } from '../../kernel/lease.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { unnestRows } from '../postgres/unnest-rows.ts';
 import { prepared, sql, type Sql } from '../postgres/sql.ts';
-import { withSpan } from '../telemetry/tracing.ts';
+import { withSpan } from '../telemetry/with-span.ts';
 import type { WorkWatch } from './work-watch.ts';
 
 const tracer = trace.getTracer('redrive');

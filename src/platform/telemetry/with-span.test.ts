@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { trace } from '@opentelemetry/api';
-import { withSpan } from './tracing.ts';
+import { withSpan } from './with-span.ts';
 
 test('a span gives back what its work gives, and throws what it throws', async () => {
   const tracer = trace.getTracer('test');
