@@ -1,9 +1,9 @@
-/** What a service imports: `import { jobs, outbox, saga } from 'redrive'`. Nothing of the server is loaded with it. */
+/** What a service imports: `import { jobs, outbox, saga } from '@redrive/client'`. Nothing of the server is loaded with it. */
 export { busy, notRetryable, retryAfter, snooze } from '../jobs/domain/handler-signals.ts';
-export type { JobContext } from '../jobs/run/job-run.ts';
+export type { JobContext } from '../jobs/domain/job-context.ts';
 export type { EnqueuedJob, EnqueueOptions, NewJob } from './enqueue.ts';
 export type { Job, JobHandler } from './job-handler.ts';
-export type { JobEvent, JobOutcome } from './jobs-events.ts';
+export type { JobEvent, JobOutcome } from './job-event.ts';
 export { jobs } from './jobs.ts';
 export type {
   JobWorker,
@@ -15,6 +15,13 @@ export type {
 } from './jobs-worker.ts';
 export { outbox } from './outbox.ts';
 export type { AddedOrder, NewOrder } from './outbox.ts';
+export type {
+  ClientOf,
+  PostgresClient,
+  PostgresPool,
+  PostgresResult,
+  PostgresStatement,
+} from './postgres-pool.ts';
 export { defineQueue } from './queue.ts';
 export type { PayloadSchema, Queue, SchemaIssue, SchemaResult, StandardSchema } from './queue.ts';
 export { saga } from './saga.ts';

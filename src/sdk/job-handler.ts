@@ -1,10 +1,4 @@
-import { context, trace } from '@opentelemetry/api';
-import { notRetryable } from '../jobs/domain/handler-signals.ts';
-import type { JobContext } from '../jobs/run/job-run.ts';
-import type { ClaimedJob } from '../jobs/claim-jobs.ts';
-import { contextOf, readTraceContext } from '../platform/telemetry/trace-context.ts';
-import { withSpan } from '../platform/telemetry/tracing.ts';
-import { readPayload, type Queue } from './queue.ts';
+import type { JobContext } from '../jobs/domain/job-context.ts';
 
 export type Job<Payload = unknown> = Readonly<{
   jobId: string;
@@ -20,27 +14,3 @@ export type Job<Payload = unknown> = Readonly<{
 
 /** The return value is stored as the result; a thrown error is a failure. */
 export type JobHandler<Payload> = (job: Job<Payload>, context: JobContext) => unknown;
-
-const tracer = trace.getTracer('redrive');
-
-/** Wraps the service's handler: checks the payload, and runs it in a span below the one that added the job. */
-export function handlerOf<Input, Output>(
-  queue: Queue<Input, Output>,
-  handler: JobHandler<Output>,
-): (job: ClaimedJob, context: JobContext) => unknown {
-  if (typeof handler !== 'function') throw new TypeError('handler is not a function');
-  const handle = (claimed: ClaimedJob, payload: Output, about: JobContext): unknown => {
-    const { jobId, retryCount, maxRetries, deferrals, trace: traceparent } = claimed;
-    const job = { jobId, queue: queue.name, payload, retryCount, maxRetries, deferrals, traceparent };
-    if (traceparent === null) return handler(job, about);
-    return context.with(contextOf(readTraceContext({ traceparent })), () =>
-      withSpan(tracer, 'handle job', { queue: queue.name, job_id: jobId }, async () => handler(job, about)),
-    );
-  };
-  if (queue.schema === null) return (claimed, about) => handle(claimed, claimed.payload as Output, about);
-  return async (claimed, about) => {
-    const read = await readPayload(queue, claimed.payload);
-    if (!read.ok) throw notRetryable(`payload does not match the schema of ${queue.name}: ${read.reason}`);
-    return handle(claimed, read.payload, about);
-  };
-}

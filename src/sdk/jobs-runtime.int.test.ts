@@ -4,7 +4,7 @@ import { createTestDatabase } from '../../tests/support/database.ts';
 import { eventually } from '../../tests/support/eventually.ts';
 import { stopAll } from '../kernel/service.ts';
 import { sql } from '../platform/postgres/sql.ts';
-import type { JobEvent } from './jobs-events.ts';
+import type { JobEvent } from './job-event.ts';
 import { createRuntime } from './jobs-runtime.ts';
 
 test('each released job of a lost worker is an event, whatever its queue, with its outcome and error', async (t) => {

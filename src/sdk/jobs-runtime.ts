@@ -11,7 +11,8 @@ import type { QueueWorkerDeps } from '../jobs/run/worker.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import { createSoloGate } from '../platform/work/solo-gate.ts';
 import { createWake } from '../platform/work/wake.ts';
-import { reaped, type JobEvent } from './jobs-events.ts';
+import type { JobEvent } from './job-event.ts';
+import { reaped } from './jobs-events.ts';
 
 /** What all workers of a process share. */
 export type Shared = Readonly<{

@@ -41,7 +41,7 @@ function openPool(more: PoolConfig = {}): Pool {
 async function startWork(
   t: TestContext,
   handler: WorkOptions<unknown, unknown>['handler'],
-  more: Partial<WorkersOptions & WorkOptions<unknown, unknown>> = {},
+  more: Partial<WorkersOptions & WorkOptions<unknown, unknown> & { pool: Pool }> = {},
 ) {
   const pool = more.pool ?? openPool();
   const queue = typeof more.queue === 'string' ? more.queue : newQueue();

@@ -1,16 +1,18 @@
-import type { Pool } from 'pg';
 import { stopAll, type Service } from '../kernel/service.ts';
 import { QueueWorker } from '../jobs/run/worker.ts';
-import { handlerOf, type JobHandler } from './job-handler.ts';
-import { finished, logEvent, type JobEvent } from './jobs-events.ts';
+import { handlerOf } from './handler-of.ts';
+import type { JobEvent } from './job-event.ts';
+import type { JobHandler } from './job-handler.ts';
+import { finished, logEvent } from './jobs-events.ts';
 import { createRuntime, type Shared } from './jobs-runtime.ts';
+import type { PostgresPool } from './postgres-pool.ts';
 import { queueOf, type Queue } from './queue.ts';
 import { requireJobsSchema } from './require-jobs-schema.ts';
 import { createUserDatabase } from './user-database.ts';
 
 export type WorkersOptions = Readonly<{
   /** The service's pool. Handlers may use it too, as long as they leave a few connections free. */
-  pool: Pool;
+  pool: PostgresPool;
   /** `poll`: no connection for LISTEN; for poolers in transaction mode. */
   wake?: 'listen' | 'poll' | undefined;
   /** How often it looks for jobs that nothing announces: delayed jobs and retries. */
@@ -65,7 +67,7 @@ const closeWithinMs = 5000;
 
 export function createWorkers(options: WorkersOptions): JobWorkers {
   const { pool } = options;
-  if (typeof (pool as Pool | undefined)?.connect !== 'function')
+  if (typeof (pool as PostgresPool | undefined)?.connect !== 'function')
     throw new TypeError('workers need a pool: { pool: new Pool() }');
   const pollMs = inRange('pollMs', options.pollMs ?? 1000, 10, 3_600_000);
   const leaseMs = inRange('leaseMs', options.leaseMs ?? 30_000, 500, 3_600_000);

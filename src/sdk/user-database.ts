@@ -1,23 +1,27 @@
-import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import { AppError } from '../kernel/errors.ts';
+import { withResolvers } from '../kernel/with-resolvers.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { createPreparer } from '../platform/postgres/prepared-statements.ts';
 import { readerOf } from '../platform/postgres/value-reader.ts';
 import type { Sql } from '../platform/postgres/sql.ts';
 import { isLostConnection } from '../platform/postgres/sqlstate.ts';
+import type { PostgresClient, PostgresPool, PostgresResult, PostgresStatement } from './postgres-pool.ts';
 
 /**
  * Our statements on the pool of a service. Whatever the service has told its pg or its sessions holds for its own
  * statements; ours are read with our own parsers, and run at READ COMMITTED, writing, whatever the default is.
  */
 export function createUserDatabase(
-  pool: Pool,
+  pool: PostgresPool,
   { connectWithinMs }: Readonly<{ connectWithinMs: number }>,
 ): Database {
-  const isPlain = new WeakMap<PoolClient, boolean>();
+  const isPlain = new WeakMap<PostgresClient, boolean>();
   const preparer = createPreparer();
 
-  const withClient = async <T>(work: (client: PoolClient, discard: Discard) => Promise<T>): Promise<T> => {
+  const withClient = async <T>(
+    work: (client: PostgresClient, discard: Discard) => Promise<T>,
+  ): Promise<T> => {
     const client = await connect(pool, connectWithinMs);
     let broken: Error | undefined;
     const discard: Discard = (error) => void (broken ??= error);
@@ -33,7 +37,7 @@ export function createUserDatabase(
     }
   };
 
-  const send = async (client: PoolClient, statement: Sql): Promise<QueryResult> => {
+  const send = async (client: PostgresClient, statement: Sql): Promise<PostgresResult> => {
     const config = configOf(statement);
     if (!statement.isPrepared) return client.query(config);
     return preparer.run(statement.text, (name) =>
@@ -82,9 +86,9 @@ export function createUserDatabase(
  * By default a pool lets us wait for ever. Where handlers use all of its connections our leases would be over before
  * anybody knows, so it is an error in time, in the driver's words for it and in ours.
  */
-async function connect(pool: Pool, withinMs: number): Promise<PoolClient> {
+async function connect(pool: PostgresPool, withinMs: number): Promise<PostgresClient> {
   const connecting = pool.connect();
-  const late = Promise.withResolvers<never>();
+  const late = withResolvers<never>();
   const timer = setTimeout(() => {
     const why = `none of the ${pool.totalCount} connections of the pool was free for ${withinMs} ms: give it more than handlers use`;
     late.reject(new Error(`timeout exceeded when trying to connect: ${why}`));
@@ -106,7 +110,7 @@ async function connect(pool: Pool, withinMs: number): Promise<PoolClient> {
 type Discard = (error: Error) => void;
 
 async function inTransaction<T>(
-  client: PoolClient,
+  client: PostgresClient,
   discard: Discard,
   work: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
@@ -117,7 +121,9 @@ async function inTransaction<T>(
      SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1`,
   );
   try {
-    const value = await work({ query: async (statement) => (await client.query(configOf(statement))).rows });
+    const value = await work({
+      query: async <Row>(statement: Sql) => (await client.query(configOf(statement))).rows as readonly Row[],
+    });
     await client.query('COMMIT');
     return value;
   } catch (error) {
@@ -127,30 +133,30 @@ async function inTransaction<T>(
 }
 
 /** Whether a single statement runs as ours have to; asked once for each connection. */
-async function hasPlainDefaults(client: PoolClient): Promise<boolean> {
-  const { rows } = await client.query<{ plain: unknown }>({
+async function hasPlainDefaults(client: PostgresClient): Promise<boolean> {
+  const { rows } = await client.query({
     text: `SELECT (current_setting('default_transaction_isolation') = 'read committed'
                    AND current_setting('default_transaction_read_only') = 'off'
                    AND current_setting('DateStyle') LIKE 'ISO%'
                    AND current_setting('extra_float_digits')::int >= 1)::text AS plain`,
     types: ownTypes,
   });
-  return rows[0]?.plain === 'true';
+  return (rows[0] as Readonly<{ plain: unknown }> | undefined)?.plain === 'true';
 }
 
-type OpenPool = Pool & Readonly<{ Client: new (config: ClientConfig) => Client }>;
+type OpenPool = Readonly<{ Client: new (config: ClientConfig) => Client; options: ClientConfig }>;
 
 /** A connection to where the pool's go, with the pool's own class and credentials, but not one of the pool. */
-function newClientLike(pool: Pool): Client {
-  const { Client: ClientOfPool, options } = pool as OpenPool;
+function newClientLike(pool: PostgresPool): Client {
+  const { Client: ClientOfPool, options } = pool as unknown as OpenPool;
   // Pools hide the password from whoever copies their options.
   const { password } = options;
   return new ClientOfPool({ ...options, ...(password === undefined ? {} : { password }), keepAlive: true });
 }
 
 /** Never the parsers of the service, nor of its driver. A type that is unknown here must not come as mere text. */
-const ownTypes: CustomTypesConfig = {
-  getTypeParser: (oid: number) => (readerOf(oid) ?? unreadable(oid)) as never,
+const ownTypes: NonNullable<PostgresStatement['types']> = {
+  getTypeParser: (oid) => readerOf(oid) ?? unreadable(oid),
 };
 
 function unreadable(oid: number): () => never {
@@ -166,7 +172,7 @@ function unreadable(oid: number): () => never {
 /** Nobody waits for TCP to give up on a way that is cut: a lease would be over long before. */
 const queryTimeoutMs = 30_000;
 
-function configOf(statement: Sql): QueryConfig & { query_timeout: number } {
+function configOf(statement: Sql): PostgresStatement & { query_timeout: number } {
   const values = [...statement.values];
   return { text: statement.text, values, types: ownTypes, query_timeout: queryTimeoutMs };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Pool, type ClientBase, type PoolConfig } from 'pg';
+import { Pool, type ClientBase, type PoolClient, type PoolConfig } from 'pg';
 import { sagaGuard, type SagaGuard, type SagaGuardOptions } from '../../src/sdk/saga-guard/saga-guard.ts';
 import type { GuardRequest } from '../../src/sdk/saga-guard/guard-call.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
@@ -46,9 +46,9 @@ export function openServicePool(url: string, more: PoolConfig = {}): Pool {
 export type GuardScene = Readonly<{
   database: TestDatabase;
   pool: Pool;
-  guard: SagaGuard;
+  guard: SagaGuard<PoolClient>;
   errors: unknown[];
-  openGuard(pool?: PoolConfig, more?: Partial<SagaGuardOptions>): SagaGuard;
+  openGuard(pool?: PoolConfig, more?: Partial<SagaGuardOptions<Pool>>): SagaGuard<PoolClient>;
   effect(tx: ClientBase, sagaId: string, kind: string): Promise<void>;
   effectsOf(sagaId: string): Promise<readonly string[]>;
   phaseOf(sagaId: string): Promise<string | null>;
@@ -61,7 +61,7 @@ export async function openGuardScene(): Promise<GuardScene> {
     CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY, saga_id text NOT NULL, kind text NOT NULL)`);
   const errors: unknown[] = [];
   const pools: Pool[] = [];
-  const guards: SagaGuard[] = [];
+  const guards: SagaGuard<PoolClient>[] = [];
   const openPool = (more: PoolConfig): Pool => {
     const pool = openServicePool(database.url, { max: 20, ...more });
     pools.push(pool);

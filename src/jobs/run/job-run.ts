@@ -4,17 +4,8 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { ClaimedJob } from '../claim-jobs.ts';
+import type { JobContext } from '../domain/job-context.ts';
 import type { Ran } from '../settle-jobs.ts';
-
-/** What a handler gets beside its job. */
-export type JobContext = Readonly<{
-  /** Aborts when the lease is lost, the job is cancelled or its timeout is over; its outcome is then ignored. */
-  signal: AbortSignal;
-  /** Reports progress as JSON; stored every second. */
-  progress(value: unknown): void;
-  /** Renews the lease; throws if it is lost. */
-  heartbeat(): Promise<void>;
-}>;
 
 export type RunDeps = Readonly<{ clock: Clock; renewNow: (run: JobRun) => Promise<void> }>;
 

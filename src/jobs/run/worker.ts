@@ -5,6 +5,7 @@ import { createLeaseRenewer, type LeaseRenewer } from '../../platform/work/lease
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
 import { renew, type Renewed } from '../../platform/work/work.ts';
 import { claimJobs, isSoloJobDue, type Claimed, type ClaimedJob, type ClaimOptions } from '../claim-jobs.ts';
+import type { JobContext } from '../domain/job-context.ts';
 import { jobs as jobsTable, type WorkDeps } from '../jobs-table.ts';
 import { isPaused } from '../queue-pause.ts';
 import { readPayload, type PayloadReading } from '../read-payload.ts';
@@ -12,7 +13,7 @@ import type { Settlement } from '../settle-jobs.ts';
 import { createCapacitySignal } from './capacity-signal.ts';
 import { averageOf } from './claim-ahead.ts';
 import { ClaimLoop } from './claim-loop.ts';
-import { JobRun, saveProgress, type JobContext } from './job-run.ts';
+import { JobRun, saveProgress } from './job-run.ts';
 import { judgeReturned, judgeThrown } from './judge-handler.ts';
 import { loadPayload } from './load-payload.ts';
 import { createSettleQueue, type SettleQueue } from './settle-queue.ts';

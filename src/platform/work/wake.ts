@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { backoffMs } from '../../kernel/backoff.ts';
 import { onceAborted, sleep } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
+import { withResolvers } from '../../kernel/with-resolvers.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import { sql } from '../postgres/sql.ts';
 
@@ -110,7 +111,7 @@ function createListener(
   let running = Promise.resolve();
 
   const listenOnce = async (): Promise<void> => {
-    const ended = Promise.withResolvers<Error | undefined>();
+    const ended = withResolvers<Error | undefined>();
     const closing = new AbortController();
     const fresh = await db.connect(ended.resolve);
     try {
@@ -166,10 +167,10 @@ function createListener(
 /** Notifies the listener of this process, to see whether it hears. */
 function createEcho(db: Queryable) {
   const payload = `echo:${randomUUID()}`;
-  let heard = Promise.withResolvers<void>();
+  let heard = withResolvers<void>();
 
   const isHeard = async (signal: AbortSignal): Promise<boolean> => {
-    heard = Promise.withResolvers();
+    heard = withResolvers();
     await db.query(sql`SELECT pg_notify(${pgChannel}, ${payload})`);
     return Promise.race([heard.promise.then(() => true), sleep(echoWithinMs, signal).then(() => false)]);
   };

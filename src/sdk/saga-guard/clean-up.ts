@@ -1,6 +1,6 @@
-import type { Pool } from 'pg';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { deleteTask, runTasks } from '../../platform/work/retention.ts';
+import type { PostgresPool } from '../postgres-pool.ts';
 import type { Phase } from './decide-guarded-call.ts';
 import { askerOf, withClient } from './guard-transaction.ts';
 
@@ -14,7 +14,7 @@ const withoutEffect: readonly Phase[] = ['void', 'undone', 'refused'];
 const lasting: readonly Phase[] = ['done', 'working'];
 
 /** Deletes expired rows in short transactions that skip locked rows; returns how many it deleted. */
-export async function cleanUpGuard(pool: Pool, table: Sql, retentionMs: number): Promise<number> {
+export async function cleanUpGuard(pool: PostgresPool, table: Sql, retentionMs: number): Promise<number> {
   const expired = (name: string, phases: readonly Phase[], ageMs: number) =>
     deleteTask({ name, count: 'deleted', batchSize: BATCH }, (limit) =>
       deleteBatch(pool, table, { phases, ageMs, limit }),
@@ -30,7 +30,7 @@ export async function cleanUpGuard(pool: Pool, table: Sql, retentionMs: number):
 }
 
 async function deleteBatch(
-  pool: Pool,
+  pool: PostgresPool,
   table: Sql,
   { phases, ageMs, limit }: Readonly<{ phases: readonly Phase[]; ageMs: number; limit: number }>,
 ): Promise<number> {

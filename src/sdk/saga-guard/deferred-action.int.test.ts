@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { PoolClient } from 'pg';
 import { eventually } from '../../../tests/support/eventually.ts';
 import {
   newStep,
@@ -16,7 +17,7 @@ let scene: GuardScene;
 before(async () => void (scene = await openGuardScene()));
 after(() => scene.close());
 
-const approving = (guard: SagaGuard = scene.guard): Guarded =>
+const approving = (guard: SagaGuard<PoolClient> = scene.guard): Guarded =>
   guard.deferredAction(async (tx, { sagaId }) => scene.effect(tx, sagaId, 'begun'));
 const undoing = (): Guarded => scene.guard.undo((tx, { sagaId }) => scene.effect(tx, sagaId, 'undo'));
 const keyOf = ({ sagaId }: StepCalls) => ({ sagaId, step: 'reserve' });

@@ -1,5 +1,5 @@
-import type { ClientBase } from 'pg';
 import { sql } from '../../platform/postgres/sql.ts';
+import type { PostgresClient } from '../postgres-pool.ts';
 import type { Phase } from './decide-guarded-call.ts';
 import { replyOf, replyWith, type GuardReply } from './guard-reply.ts';
 import { selectRow, settleRow, type StepKey } from './guard-table.ts';
@@ -56,7 +56,7 @@ const MAX_TRIES = 15;
 export async function completeDeferredAction(
   deps: GuardDeps,
   step: StepKey,
-  effect: (tx: ClientBase) => unknown,
+  effect: (tx: PostgresClient) => unknown,
 ): Promise<CompletedAction> {
   // Others lock the row only to read or to complete it.
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -70,7 +70,7 @@ async function complete(
   deps: GuardDeps,
   tx: GuardTransaction,
   step: StepKey,
-  effect: (tx: ClientBase) => unknown,
+  effect: (tx: PostgresClient) => unknown,
 ): Promise<Ending<CompletedAction>> {
   const rows = await tx.ask(sql`
     UPDATE ${deps.table} SET phase = 'done', lease_until = NULL, settled_at = clock_timestamp()

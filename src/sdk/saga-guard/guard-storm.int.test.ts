@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { PoolClient } from 'pg';
 import * as fc from 'fast-check';
 import { newStep, openGuardScene, type GuardScene } from '../../../tests/support/guarded-steps.ts';
 import { sleep } from '../../kernel/clock.ts';
@@ -46,7 +47,7 @@ async function endLease(sagaId: string): Promise<void> {
 }
 
 function participant(
-  guard: SagaGuard,
+  guard: SagaGuard<PoolClient>,
   handlings: readonly Handling[],
 ): Readonly<Record<'action' | 'long' | 'undo', Guarded>> {
   let next = 0;

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ClientBase, Pool, PoolClient } from 'pg';
 import { backoffMs } from '../../kernel/backoff.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isLostConnection } from '../../platform/postgres/sqlstate.ts';
+import type { PostgresClient, PostgresPool } from '../postgres-pool.ts';
 import type { Moment } from './decide-guarded-call.ts';
 
 /** Returns columns as text, whatever type parsers the service has registered with pg. */
@@ -13,7 +13,7 @@ export type Ask = (statement: Sql) => Promise<readonly TextRow[]>;
 export type GuardTransaction = Readonly<{
   ask: Ask;
   /** For the handler. */
-  client: ClientBase;
+  client: PostgresClient;
   moment(of: Instants): Promise<Moment>;
   /** Restores the service's lock timeout for the statements of the handler. */
   endWait(): Promise<void>;
@@ -42,7 +42,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  * the row.
  */
 export async function inGuardTransaction<T>(
-  pool: Pool,
+  pool: PostgresPool,
   work: (tx: GuardTransaction) => Promise<Ending<T>>,
 ): Promise<Ended<T>> {
   for (let round = 1; ; round += 1) {
@@ -62,8 +62,8 @@ export async function inGuardTransaction<T>(
 type Discard = (error: Error) => void;
 
 export async function withClient<T>(
-  pool: Pool,
-  work: (client: PoolClient, discard: Discard) => Promise<T>,
+  pool: PostgresPool,
+  work: (client: PostgresClient, discard: Discard) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -82,7 +82,7 @@ export async function withClient<T>(
 }
 
 async function runRound<T>(
-  client: PoolClient,
+  client: PostgresClient,
   discard: Discard,
   work: (tx: GuardTransaction) => Promise<Ending<T>>,
 ): Promise<Ended<T> | Readonly<{ end: 'again' }>> {
@@ -135,19 +135,19 @@ async function readMoment(ask: Ask, { deadline, startedAt, retentionMs }: Instan
 }
 
 /** PostgreSQL reports no error for the COMMIT of a failed transaction. */
-async function commit(client: PoolClient): Promise<void> {
+async function commit(client: PostgresClient): Promise<void> {
   const { command } = await client.query('COMMIT');
   if (command !== 'COMMIT') throw new Error('the transaction failed before its commit');
 }
 
-export function askerOf(client: ClientBase): Ask {
+export function askerOf(client: PostgresClient): Ask {
   return async ({ text, values }) => {
-    const { rows } = await client.query<Record<string, string | null>>({
+    const { rows } = await client.query({
       text,
       values: [...values],
-      types: { getTypeParser: () => asText as never },
+      types: { getTypeParser: () => asText },
     });
-    return rows;
+    return rows as readonly TextRow[];
   };
 }
 

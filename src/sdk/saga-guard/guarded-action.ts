@@ -1,5 +1,5 @@
-import type { ClientBase, Pool } from 'pg';
 import type { Sql } from '../../platform/postgres/sql.ts';
+import type { PostgresClient, PostgresPool } from '../postgres-pool.ts';
 import { decideAction, type ActionDecision } from './decide-guarded-call.ts';
 import { readGuardedCall, type GuardedCall, type GuardRequest, type SagaCall } from './guard-call.ts';
 import { replyOf, replyWith, type GuardReply } from './guard-reply.ts';
@@ -9,7 +9,7 @@ import { runHandler } from './run-handler.ts';
 
 /** Dependencies of every guarded call. */
 export type GuardDeps = Readonly<{
-  pool: Pool;
+  pool: PostgresPool;
   table: Sql;
   retentionMs: number;
   onError: (error: unknown, call: SagaCall) => void;
@@ -22,8 +22,8 @@ export type Guarded = (request: GuardRequest) => Promise<GuardReply>;
  * Does the action in the transaction that inserts its row. What it returns is stored and repeated for repeated calls. It
  * may run several times, but commits at most once.
  */
-export type ActionHandler<Body = unknown, Answer = unknown> = (
-  tx: ClientBase,
+export type ActionHandler<Body = unknown, Answer = unknown, Client = PostgresClient> = (
+  tx: Client,
   call: SagaCall<Body>,
 ) => Answer | Promise<Answer>;
 

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg';
+import type { PostgresClient } from '../postgres-pool.ts';
 import { decideUndo, type StoredAnswer } from './decide-guarded-call.ts';
 import type { GuardedCall, SagaCall } from './guard-call.ts';
 import { emptySuccess, replyOf, replyWith, type GuardReply } from './guard-reply.ts';
@@ -11,8 +11,8 @@ import { runHandler } from './run-handler.ts';
 export type UndoCall<Body = unknown, Answer = unknown> = SagaCall<Body> & Readonly<{ answer: Answer }>;
 
 /** Undoes, in this transaction, an action that was done and not yet undone. */
-export type UndoHandler<Body = unknown, Answer = unknown> = (
-  tx: ClientBase,
+export type UndoHandler<Body = unknown, Answer = unknown, Client = PostgresClient> = (
+  tx: Client,
   call: UndoCall<Body, Answer>,
 ) => unknown;
 

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { PoolClient } from 'pg';
 import {
   newStep,
   openGuardScene,
@@ -24,7 +25,7 @@ after(() => scene.close());
 
 /** Its work waits until the test lets it go on. */
 function heldAction(
-  guard: SagaGuard,
+  guard: SagaGuard<PoolClient>,
   more: Partial<LongAction> = {},
 ): Readonly<{ act: Guarded; begun: Promise<void>; goOn: () => void; ended: Promise<void> }> {
   const begun = Promise.withResolvers<void>();

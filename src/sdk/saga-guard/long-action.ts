@@ -1,6 +1,6 @@
-import type { ClientBase } from 'pg';
 import { sleep } from '../../kernel/clock.ts';
 import { sql } from '../../platform/postgres/sql.ts';
+import type { PostgresClient } from '../postgres-pool.ts';
 import type { GuardedCall, SagaCall } from './guard-call.ts';
 import { SagaRefusal, replyOf } from './guard-reply.ts';
 import { settleRow, type StepKey } from './guard-table.ts';
@@ -20,10 +20,10 @@ import {
  * An action that takes longer than a call may. `work` runs outside any transaction and must have no lasting effect;
  * `effect` gets its result and does the action in one short transaction, together with the change of the row.
  */
-export type LongAction<Body = unknown, Work = unknown, Answer = unknown> = Readonly<{
+export type LongAction<Body = unknown, Work = unknown, Answer = unknown, Client = PostgresClient> = Readonly<{
   /** Should stop at the signal: the action is to be undone, its lease is lost, or the guard stops. */
   work: (call: SagaCall<Body>, signal: AbortSignal) => Promise<Work>;
-  effect: (tx: ClientBase, work: Work, call: SagaCall<Body>) => Answer | Promise<Answer>;
+  effect: (tx: Client, work: Work, call: SagaCall<Body>) => Answer | Promise<Answer>;
   /** How long after its process died another one may take it over; a minute by default. */
   leaseMs?: number;
 }>;
@@ -115,7 +115,7 @@ async function workOrRefusal(work: () => Promise<unknown>): Promise<unknown> {
 async function complete(
   deps: GuardDeps,
   { call, run }: Run,
-  effect: (client: ClientBase) => unknown,
+  effect: (client: PostgresClient) => unknown,
 ): Promise<boolean> {
   // Others lock the row only for a moment, to read it.
   for (let attempt = 0; attempt < MAX_COMPLETIONS; attempt += 1) {

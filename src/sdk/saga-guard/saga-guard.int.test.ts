@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import type { PoolClient } from 'pg';
 import { inMs, newStep, openGuardScene, type GuardScene } from '../../../tests/support/guarded-steps.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { refuse } from './guard-reply.ts';
@@ -11,7 +12,7 @@ let scene: GuardScene;
 before(async () => void (scene = await openGuardScene()));
 after(() => scene.close());
 
-const reserveHandler: ActionHandler = async (tx, { sagaId }) => {
+const reserveHandler: ActionHandler<unknown, unknown, PoolClient> = async (tx, { sagaId }) => {
   await scene.effect(tx, sagaId, 'action');
   return { reservation_id: `r-${sagaId}`, b: 1, a: 2 };
 };
