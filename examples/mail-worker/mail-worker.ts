@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { jobs } from '../../src/sdk/index.ts';
+import { jobs } from '@redrive/client';
 import { mail } from './mail.ts';
 import { mailSender } from './send-mail.ts';
 

@@ -1,4 +1,4 @@
-import { defineQueue } from '../../src/sdk/index.ts';
+import { defineQueue } from '@redrive/client';
 
 /** The payload of a job. Used by code that enqueues jobs and by code that handles them. */
 export type Mail = Readonly<{ to: string; subject: string }>;

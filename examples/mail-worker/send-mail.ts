@@ -1,4 +1,4 @@
-import { notRetryable, retryAfter, type JobHandler } from '../../src/sdk/index.ts';
+import { notRetryable, retryAfter, type JobHandler } from '@redrive/client';
 import type { Mail } from './mail.ts';
 
 /** Sends one mail and returns the SMTP status. */

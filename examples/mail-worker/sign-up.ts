@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { jobs } from '../../src/sdk/index.ts';
+import { jobs } from '@redrive/client';
 import { mail } from './mail.ts';
 
 /** Stores the customer and the mail job in one transaction: both are committed, or neither is. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { refuse, sagaGuard } from '../../src/sdk/index.ts';
+import { refuse, sagaGuard } from '@redrive/client';
 import type { Service } from './serve.ts';
 
 type Order = Readonly<{ order_id: string; sku: string; qty: number }>;

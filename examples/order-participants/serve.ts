@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expressHandler, type Guarded } from '../../src/sdk/index.ts';
+import { expressHandler, type Guarded } from '@redrive/client';
 
 /** One participant: what it answers, by path. */
 export type Service = Readonly<{

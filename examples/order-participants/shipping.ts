@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { sagaGuard } from '../../src/sdk/index.ts';
+import { sagaGuard } from '@redrive/client';
 import type { Service } from './serve.ts';
 
 type Order = Readonly<{ order_id: string }>;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { doubleOf, rfcNumbers, rfcOrder, rfcSample } from '../../tests/support/json-texts.ts';
 import { canonicalJson, sha256Of } from './canonical-json.ts';
 import { parseExactJson } from './exact-json.ts';
+import { MAX_DEPTH } from './unsafe-input.ts';
 
 function valueOf(text: string): unknown {
   const read = parseExactJson(text);
@@ -25,8 +26,14 @@ test('a value without a canonical form is an error', () => {
     assert.throws(() => canonicalJson(value));
 });
 
-test('depth does not hurt it', () => {
-  const text = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+test('text that looks like an escaped surrogate, and pairs of surrogates, have a canonical form', () => {
+  for (const value of [String.raw`\ud800`, { [String.raw`\\udfff`]: '😀' }])
+    assert.equal(canonicalJson(value), JSON.stringify(value));
+  assert.throws(() => canonicalJson(`\\\ud800`));
+});
+
+test('a value may be nested as deeply as input may', () => {
+  const text = `${'[{"a":'.repeat(MAX_DEPTH / 2)}1${'}]'.repeat(MAX_DEPTH / 2)}`;
   assert.equal(canonicalJson(JSON.parse(text)), text);
 });
 

@@ -12,7 +12,7 @@ import { frames } from './frames.ts';
 import { createProject, moduleOf, type Project } from './run-block.ts';
 
 /**
- * Every block of TypeScript or JavaScript in the README and below docs/ is compiled as strictly as TypeScript can
+ * Every block of TypeScript or JavaScript in the READMEs and below docs/ is compiled as strictly as TypeScript can
  * against the library, and run against the real system. A new block fails here until it has a frame.
  */
 
@@ -185,6 +185,20 @@ async function untilSaga(sagaId: string, status: string): Promise<void> {
     assert.equal(body.saga.status, status);
   });
 }
+
+test('the examples of the client library run a job, add an order, start a saga and mount a guard', async () => {
+  const sent: string[] = [];
+  const send = async (to: string): Promise<void> => void sent.push(to);
+  const { worker } = await project.run('client-jobs', { pool, client, send });
+  await eventually(async () => assert.deepEqual(sent, ['a@example.com']));
+  await (worker as JobWorker).stop();
+  assert.equal(await outcomeOf('client-outbox', 'order'), 'created');
+  assert.equal(await outcomeOf('client-saga', 'started', { orderId: 'order-3' }), 'started');
+  const paths: string[] = [];
+  const post = (path: string): void => void paths.push(path);
+  await project.run('client-guard', { pool, app: { post }, reserve: () => {}, release: () => {} });
+  assert.deepEqual(paths, ['/reserve', '/release']);
+});
 
 test('the example of a webhook takes what we sign and refuses everything else', async () => {
   const [secret, text] = ['a secret', '{"version":1}'];

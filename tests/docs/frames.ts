@@ -52,6 +52,34 @@ export const frames: Readonly<Record<string, Frame>> = {
     given: { client: 'ClientBase', orderId: 'string' },
     results: ['started'],
   },
+  'packages/client/README.md > Enqueue and run jobs > ts': {
+    name: 'client-jobs',
+    imports: pgTypes,
+    given: { pool: 'Pool', client: 'ClientBase', send: '(to: string) => Promise<void>' },
+    results: ['worker'],
+  },
+  'packages/client/README.md > Add an outbound request > ts': {
+    name: 'client-outbox',
+    imports: pgTypes,
+    given: { client: 'ClientBase' },
+    results: ['order'],
+  },
+  'packages/client/README.md > Start a saga > ts': {
+    name: 'client-saga',
+    imports: pgTypes,
+    given: { client: 'ClientBase', orderId: 'string' },
+    results: ['started'],
+  },
+  'packages/client/README.md > Guard a saga participant > ts': {
+    name: 'client-guard',
+    imports: `${pgTypes} import type { RequestListener } from 'node:http';`,
+    given: {
+      pool: 'Pool',
+      app: '{ post(path: string, listener: RequestListener): void }',
+      reserve: '(tx: ClientBase, sku: string) => Promise<{ id: string } | null>',
+      release: '(tx: ClientBase, id: string) => Promise<void>',
+    },
+  },
   'docs/reference/configuration.md > Webhook signature > js': {
     name: 'signature',
     imports: `import { createHmac, timingSafeEqual } from 'node:crypto';`,

@@ -11,10 +11,11 @@ export type DocBlock = Readonly<{
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The blocks of the README and of everything below docs/, in order. */
+/** The blocks of the READMEs and of everything below docs/, in order. */
 export async function readDocBlocks(): Promise<readonly DocBlock[]> {
   const files: string[] = [];
-  for await (const file of glob(['README.md', 'docs/**/*.md'], { cwd: root })) files.push(file);
+  for await (const file of glob(['README.md', 'packages/*/README.md', 'docs/**/*.md'], { cwd: root }))
+    files.push(file);
   const blocks = files
     .toSorted()
     .map(async (file) => blocksOf(file, await readFile(`${root}${file}`, 'utf8')));

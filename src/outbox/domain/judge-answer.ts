@@ -7,6 +7,7 @@ import {
   type JsonBody,
 } from '../../kernel/http-answer.ts';
 import { cleanText } from '../../kernel/text.ts';
+import { findUnsafeInput } from '../../kernel/unsafe-input.ts';
 import { fieldText } from './answer-body.ts';
 import type { ConflictProfile, HttpSettings } from './destination-settings.ts';
 import type { Answer, SendOutcome } from './order.ts';
@@ -121,11 +122,11 @@ function keptAnswer(
 
 /** JSON is digested in canonical form, so that the same answer in another notation has the same digest. */
 function digestOf(body: Buffer, json: JsonBody | undefined): string {
-  if (json === undefined) return sha256Of(body);
+  if (json === undefined || findUnsafeInput(json.value, 'answer') !== null) return sha256Of(body);
   try {
     return sha256Of(canonicalJson(json.value));
   } catch {
-    // Some JSON has no canonical form: a lone surrogate, or 1e400.
+    // Some JSON has no canonical form: 1e400.
     return sha256Of(body);
   }
 }
