@@ -62,6 +62,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['kernel'],
   cli: ['config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
+  client: [],
   compose: ['config', 'kernel', 'platform', 'notify', 'sdk', 'cli', ...SLICES],
   '~/index': ['~', 'kernel', 'platform'],
   '~/domain': ['kernel'],

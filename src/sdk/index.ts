@@ -15,13 +15,7 @@ export type {
 } from './jobs-worker.ts';
 export { outbox } from './outbox.ts';
 export type { AddedOrder, NewOrder } from './outbox.ts';
-export type {
-  ClientOf,
-  PostgresClient,
-  PostgresPool,
-  PostgresResult,
-  PostgresStatement,
-} from './postgres-pool.ts';
+export type { PostgresClient, PostgresPool } from './postgres-pool.ts';
 export { defineQueue } from './queue.ts';
 export type { PayloadSchema, Queue, SchemaIssue, SchemaResult, StandardSchema } from './queue.ts';
 export { saga } from './saga.ts';

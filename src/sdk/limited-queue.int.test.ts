@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
 import { eventually } from '../../tests/support/eventually.ts';
+import { openServicePool } from '../../tests/support/guarded-steps.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { jobs, type JobEvent } from './index.ts';
 
@@ -10,7 +11,7 @@ let database: TestDatabase;
 let pool: Pool;
 before(async () => {
   database = await createTestDatabase();
-  pool = new Pool({ connectionString: database.url, max: 6 });
+  pool = openServicePool(database.url, { max: 6 });
 });
 after(async () => {
   await pool.end();

@@ -5,7 +5,6 @@ import { createLeaseRenewer, type LeaseRenewer } from '../../platform/work/lease
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
 import { renew, type Renewed } from '../../platform/work/work.ts';
 import { claimJobs, isSoloJobDue, type Claimed, type ClaimedJob, type ClaimOptions } from '../claim-jobs.ts';
-import type { JobContext } from '../domain/job-context.ts';
 import { jobs as jobsTable, type WorkDeps } from '../jobs-table.ts';
 import { isPaused } from '../queue-pause.ts';
 import { readPayload, type PayloadReading } from '../read-payload.ts';
@@ -19,7 +18,7 @@ import { loadPayload } from './load-payload.ts';
 import { createSettleQueue, type SettleQueue } from './settle-queue.ts';
 import { createStartPermit, type StartPermit } from './start-permit.ts';
 
-export type Handler = (job: ClaimedJob, context: JobContext) => unknown;
+export type Handler = (job: ClaimedJob, context: JobRun['context']) => unknown;
 
 export type QueueWorkerOptions = Readonly<{
   queue: string;
