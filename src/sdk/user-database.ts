@@ -1,6 +1,6 @@
 import type { Client, ClientConfig } from 'pg';
 import { AppError } from '../kernel/errors.ts';
-import { withResolvers } from '../kernel/with-resolvers.ts';
+import { withResolvers } from '../platform/work/with-resolvers.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { createPreparer } from '../platform/postgres/prepared-statements.ts';
 import { readerOf } from '../platform/postgres/value-reader.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { backoffMs } from '../../kernel/backoff.ts';
 import { onceAborted, sleep } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
-import { withResolvers } from '../../kernel/with-resolvers.ts';
+import { withResolvers } from './with-resolvers.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import { sql } from '../postgres/sql.ts';
 
