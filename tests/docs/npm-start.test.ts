@@ -13,13 +13,12 @@ import {
 } from '../support/dev-process.ts';
 import { blocksOf, readDocBlocks, type DocBlock } from '../support/doc-blocks.ts';
 import { eventually } from '../support/eventually.ts';
-import { runShellBlock } from './run-shell-block.ts';
+import { runShellBlock, runTyped } from './run-shell-block.ts';
 import { commandsIn } from './shell-blocks.ts';
 
 /**
- * Every command of the documents runs against one `npm start`, and prints what the document shows. Commands in the
- * README of an example run as they are written, in a shell; programs of their own run on the Node of the machine and on
- * the Node of the project.
+ * Every command of the documents runs against one `npm start`, and prints what the document shows. Programs
+ * of examples run as their READMEs say, in a shell with npx, on the Node of the machine and on that of the project.
  */
 
 /** Needs nothing but `npm start`. Other programs, and commands for servers of one's own, are parsed by blocks.test.ts. */
@@ -121,9 +120,8 @@ test('every example has a README with commands, and each command has its expecte
 describe('the traffic of npm start', { concurrency: true }, () => {
   for (const example of ['orders-pipeline', 'summarizer', 'fulfilment', 'trading-partner'])
     test(`the commands of examples/${example} show what its README describes`, async () => {
-      const env = readersEnv(nodes['the Node of the machine'] ?? '', { REDRIVE_URL: dev.url });
       for (const [command, output] of Object.entries(expected[example] ?? {}))
-        await eventually(async () => assertRan(await runCommand(command, env), output), patiently);
+        await eventually(async () => assert.match(await runTyped(command, dev), output), patiently);
     });
 });
 
