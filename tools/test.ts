@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { glob } from 'node:fs/promises';
 import { startEmbeddedPostgres } from '../src/platform/embedded/embedded-postgres.ts';
 import { makeTemplateDatabase } from '../tests/support/database.ts';
+import { buildGoTools, whyNoGoTools } from './go/go-tools.ts';
 import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
 import { findPgBouncer, startPgBouncer } from './pgbouncer/start-pgbouncer.ts';
 import { needsSessions } from './pgbouncer/needs-sessions.ts';
@@ -43,6 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
     if (needsServers) {
       stops.push(await providePostgres(env));
       if (pooler !== undefined) stops.push(await providePooler(env, pooler.endsWith('=poll')));
+      if (files.some((file) => file.startsWith('tests/deploy/'))) await provideGoTools();
       const kafka = await provideKafka(env);
       if (kafka === 'missing' && env['CI'] === 'true') return 1;
       if (kafka !== 'missing') stops.push(kafka);
@@ -103,6 +105,12 @@ async function providePooler(env: NodeJS.ProcessEnv, polls: boolean): Promise<()
     process.stderr.write(`${connections} connections went through PgBouncer\n`);
     await pooler.stop();
   };
+}
+
+/** The tests that need them say why they are missing, and fail with CI=true. */
+async function provideGoTools(): Promise<void> {
+  if ((await whyNoGoTools()) === undefined)
+    await buildGoTools((line) => void process.stderr.write(`${line}\n`));
 }
 
 async function provideKafka(env: NodeJS.ProcessEnv): Promise<(() => Promise<void>) | 'missing'> {

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { cacheFolder, lockFolder } from '../cache-folder.ts';
 
 const run = promisify(execFile);
 
@@ -25,8 +24,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 export type KafkaAvailability = Readonly<{ available: true } | { available: false; reason: string }>;
 
-const cacheDir = (): string =>
-  join(process.env['REDRIVE_CACHE_DIR'] ?? join(homedir(), '.cache', 'redrive'), `kafka-${kafkaVersion}`);
+const cacheDir = (): string => cacheFolder(`kafka-${kafkaVersion}`);
 
 const libsDir = (): string => join(cacheDir(), 'libs');
 
@@ -63,7 +61,7 @@ export async function fetchKafkaJars(): Promise<string> {
   const libs = libsDir();
   if (existsSync(libs)) return libs;
   await mkdir(cacheDir(), { recursive: true });
-  const release = await lock(join(cacheDir(), 'fetch.lock'));
+  const release = await lockFolder(join(cacheDir(), 'fetch.lock'), fetchTimeoutMs);
   try {
     if (!existsSync(libs)) await download(libs);
   } finally {
@@ -81,32 +79,4 @@ async function download(libs: string): Promise<void> {
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`];
   await run('mvn', ['-q', '-B', '-f', project, ...goal], { timeout: fetchTimeoutMs });
   await rename(partial, libs);
-}
-
-/** A folder is the lock, because making one is atomic; the pid inside tells a lock whose owner died. */
-async function lock(path: string): Promise<() => Promise<void>> {
-  const giveUpAt = performance.now() + fetchTimeoutMs;
-  while (performance.now() < giveUpAt) {
-    try {
-      await mkdir(path);
-      await writeFile(join(path, 'pid'), String(process.pid));
-      return () => rm(path, { recursive: true, force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    await wait(200);
-    if (await isAbandoned(path)) await rm(path, { recursive: true, force: true });
-  }
-  throw new Error(`another process has held ${path} for too long`);
-}
-
-async function isAbandoned(path: string): Promise<boolean> {
-  const pid = Number(await readFile(join(path, 'pid'), 'utf8').catch(() => ''));
-  if (!Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
 }
