@@ -322,7 +322,7 @@ test('migrate lists, rolls back and applies migrations', async () => {
     assert.equal(status.code, 1);
     assert.match(status.out, /^pending +dlq\/001 create_schema +-$/m);
     const doctor = await redrive(['doctor'], env);
-    assert.equal(doctor.code, 0);
+    assert.equal(doctor.code, 1);
     assert.match(doctor.out, /^warning +migrations .*pending.*\n +-> run `redrive migrate up`/m);
     assert.match((await redrive(['migrate', 'up'], env)).out, /^applied dlq\/001 create_schema\n/);
     assert.equal((await redrive(['migrate', 'up'], env)).out, 'nothing to apply\n');
