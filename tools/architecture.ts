@@ -11,6 +11,7 @@ export type Rule =
   | 'slice-entry'
   | 'import-direction'
   | 'no-io'
+  | 'no-packages'
   | 'environment'
   | 'yaml'
   | 'file-name'
@@ -30,6 +31,9 @@ const FLOWS: Readonly<Record<string, readonly string[]>> = {
   jobs: ['enqueue', 'run', 'pull', 'push', 'schedule', 'browse', 'decide', 'upkeep'],
   saga: ['define', 'start', 'run', 'browse', 'decide', 'upkeep'],
 };
+
+/** Written by a tool, so its length says nothing. */
+const GENERATED = 'src/client/generated/';
 
 const MAX_LINES = 350;
 const MAX_TEST_LINES = 400;
@@ -60,7 +64,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'saga/start',
   ],
   config: ['kernel'],
-  cli: ['config', 'compose', 'kernel', 'platform'],
+  // Runs in the processes of others too, and speaks HTTP only.
+  client: [],
+  cli: ['client', 'config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
   client: [],
   compose: ['config', 'kernel', 'platform', 'notify', 'sdk', 'cli', ...SLICES],
@@ -142,7 +148,8 @@ function checkModule({ path, text }: ProjectFile): readonly Violation[] {
   if (VAGUE_NAME.test(name)) report('file-name', `${name} does not say what the file is about`);
   const lines = text.split('\n').length - 1;
   const max = isTest(path) ? MAX_TEST_LINES : MAX_LINES;
-  if (lines > max) report('file-length', `${lines} lines are more than ${max}`);
+  if (lines > max && !path.startsWith(GENERATED))
+    report('file-length', `${lines} lines are more than ${max}`);
   if (facts.longestFunction > MAX_FUNCTION_LINES && !isTest(path)) {
     const message = `a function of ${facts.longestFunction} lines is longer than ${MAX_FUNCTION_LINES}`;
     report('function-length', message);
@@ -168,6 +175,10 @@ function checkImports(path: string, { imports }: ModuleFacts): Violation[] {
     if (specifier === 'yaml' && !inTest && !MAY_READ_YAML.has(from)) {
       return [{ rule: 'yaml', path, message: `${from} may not read YAML` }];
     }
+    if (from === 'client' && !inTest)
+      return [
+        { rule: 'no-packages', path, message: `the client uses no packages, but imports ${specifier}` },
+      ];
     const isPure = from === 'kernel' || from.endsWith('/domain');
     if (isPure && !inTest && !WITHOUT_IO.has(specifier)) {
       return [{ rule: 'no-io', path, message: `${from} does no I/O and may not import ${specifier}` }];

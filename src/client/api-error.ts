@@ -1,11 +1,17 @@
+export type ErrorDetail = Readonly<{ field: string; reason: string; message: string }>;
+
 export type ApiErrorFacts = Readonly<{
   /** Undefined if there was no answer. */
   status?: number | undefined;
+  /** `SYS_<SLICE>_<NAME>`; undefined if the error is not from Redrive. */
   code?: string | undefined;
   requestId?: string | undefined;
-  details?: readonly Readonly<{ field: string; reason: string; message: string }>[];
-  /** The action may have been done. */
+  details?: readonly ErrorDetail[];
+  /** The request may have been done. */
   isInDoubt?: boolean;
+  /** After how long the server wants the next attempt. */
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
 }>;
 
 /** The server refused, failed, or did not answer. */
@@ -13,16 +19,18 @@ export class ApiError extends Error {
   readonly status: number | undefined;
   readonly code: string | undefined;
   readonly requestId: string | undefined;
-  readonly details: NonNullable<ApiErrorFacts['details']>;
+  readonly details: readonly ErrorDetail[];
   readonly isInDoubt: boolean;
+  readonly retryAfterMs: number | undefined;
 
   constructor(message: string, facts: ApiErrorFacts = {}) {
-    super(message);
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
     this.name = 'ApiError';
     this.status = facts.status;
     this.code = facts.code;
     this.requestId = facts.requestId;
     this.details = facts.details ?? [];
     this.isInDoubt = facts.isInDoubt ?? false;
+    this.retryAfterMs = facts.retryAfterMs;
   }
 }
