@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
+import { ApiError, JsonText } from '../../client/index.ts';
 import { createApiClient, type ApiCall } from './api-client.ts';
-import { ApiError } from './api-error.ts';
 
 const servers = new Set<ReturnType<typeof createServer>>();
 after(() => {
@@ -36,7 +36,7 @@ async function errorOf(answer: RequestListener, call: ApiCall): Promise<ApiError
 test('the text of an answer is unchanged', async () => {
   const text = '{"n": 12345678901234567890.10}';
   const client = await clientOf((_request, response) => response.writeHead(200, json).end(text));
-  assert.equal((await client.call({ path: [] })).text, text);
+  assert.equal((await client.call({ id: 'listTopics', input: {} })).text, text);
 });
 
 test('path segments are encoded, undefined values are not sent, and the URL may have a path', async () => {
@@ -49,12 +49,12 @@ test('path segments are encoded, undefined values are not sent, and the URL may 
     { folder: '/redrive/' },
   );
   await client.call({
-    path: ['api', 'v1', 'dlq', 'a/b?c', 'retry-all'],
-    query: { topic: '注 文', status: undefined },
+    id: 'verifySource',
+    input: { topic: 'a/b?c', partition: 0, from: '注 文', to: undefined },
   });
   assert.equal(
     path,
-    `/redrive/api/v1/dlq/a%2Fb%3Fc/retry-all?topic=${encodeURIComponent('注').concat('+')}${encodeURIComponent('文')}`,
+    `/redrive/api/v1/dlq/sources/a%2Fb%3Fc/0/verify?from=${encodeURIComponent('注').concat('+')}${encodeURIComponent('文')}`,
   );
 });
 
@@ -67,21 +67,23 @@ test('the actor is sent as UTF-8, with and without a body', async () => {
     },
     { actor: '太郎@host' },
   );
-  await client.call({ path: [] });
-  await client.call({ method: 'POST', path: [], body: { reason: '理由' } });
+  await client.call({ id: 'listTopics', input: {} });
+  await client.call({ id: 'cancelJob', input: { id: '7', reason: '理由' } });
   assert.deepEqual(actors, ['太郎@host', '太郎@host']);
 });
 
-test('a string body is sent unchanged, with extra headers', async () => {
+test('a JSON text is sent unchanged, with the idempotency key', async () => {
   let asked = '';
   const client = await clientOf((request, response) => {
     request.setEncoding('utf8').on('data', (chunk: string) => (asked += chunk));
     request.on('end', () =>
-      response.writeHead(201, json).end(`{"key":"${request.headers['x-key'] as string}"}`),
+      response.writeHead(201, json).end(`{"key":"${request.headers['idempotency-key'] as string}"}`),
     );
   });
-  const body = '{ "n": 1.0, "n": 12345678901234567890 }';
-  const answer = await client.call({ method: 'POST', path: [], headers: { 'x-key': 'k' }, body });
+  const payload = '{ "n": 1.0, "n": 12345678901234567890 }';
+  const input = { workflow_name: 'buy', payload: new JsonText(payload) };
+  const answer = await client.call({ id: 'startSaga', input, idempotencyKey: 'k' });
+  const body = `{"workflow_name":"buy","payload":${payload}}`;
   assert.deepEqual([asked, answer.status, answer.value], [body, 201, { key: 'k' }]);
 });
 
@@ -92,7 +94,7 @@ test('an error carries the code, the message, the details and the request id', a
       response
         .writeHead(400, json)
         .end(JSON.stringify({ error: { code: 'SYS_DLQ_X', message: 'no', request_id: 'req_1', details } })),
-    { path: [] },
+    { id: 'listTopics', input: {} },
   );
   assert.deepEqual(
     [error.status, error.code, error.message, error.requestId, error.details],
@@ -105,7 +107,7 @@ test('an error with an in_doubt detail is in doubt', async () => {
   const error = await errorOf(
     (_request, response) =>
       response.writeHead(503, json).end(JSON.stringify({ error: { message: 'm', details } })),
-    { method: 'POST', path: [] },
+    { id: 'startSaga', input: {} },
   );
   assert.equal(error.isInDoubt, true);
 });
@@ -113,21 +115,22 @@ test('an error with an in_doubt detail is in doubt', async () => {
 test('an answer of another server is an error', async () => {
   const page = await errorOf(
     (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('hi'),
-    { path: [] },
+    { id: 'listTopics', input: {} },
   );
   assert.match(page.message, /is not a Redrive server .*: check --url or REDRIVE_URL/);
   const gateway = await errorOf((_request, response) => response.writeHead(502).end('bad gateway'), {
-    path: [],
+    id: 'listTopics',
+    input: {},
   });
   assert.match(gateway.message, /HTTP 502, and the answer is not from Redrive/);
 });
 
 test('an action without an answer is in doubt, a read is not', async () => {
   const hangUp: RequestListener = (request) => request.socket.destroy();
-  const action = await errorOf(hangUp, { method: 'POST', path: [] });
+  const action = await errorOf(hangUp, { id: 'startSaga', input: {} });
   assert.match(action.message, /may or may not have been done/);
   assert.equal(action.isInDoubt, true);
-  const question = await errorOf(hangUp, { path: [] });
+  const question = await errorOf(hangUp, { id: 'listTopics', input: {} });
   assert.equal(question.isInDoubt, false);
 });
 
@@ -137,12 +140,12 @@ test('an action whose answer breaks off is in doubt', async () => {
       response.writeHead(200, { ...json, 'content-length': 100 });
       response.write('{', () => response.socket?.destroy());
     },
-    { method: 'POST', path: [] },
+    { id: 'startSaga', input: {} },
   );
   assert.equal(error.isInDoubt, true);
 });
 
 test('a call times out', async () => {
-  const error = await errorOf(() => {}, { path: [], timeoutMs: 20 });
+  const error = await errorOf(() => {}, { id: 'listTopics', input: {}, timeoutMs: 20 });
   assert.match(error.message, /did not answer \(timed out after 0.02 s\)/);
 });

@@ -1,13 +1,14 @@
 import type { Terminal } from '../terminal.ts';
 import { createPrinter, type Printer } from '../output/printer.ts';
-import type { ApiAnswer, ApiCall } from './api-client.ts';
+import type { Answer } from '../../client/index.ts';
+import type { ApiCall } from './api-client.ts';
 import { apiClientFor, type ApiArgs } from './api-options.ts';
 
 /** A command's connection to a running server, and its output. */
 export type ApiSession = Readonly<{
-  call<T>(call: ApiCall): Promise<ApiAnswer<T>>;
+  call<T>(call: ApiCall): Promise<Answer<T>>;
   /** Prints the answer unchanged with `--json`, else with `write`. */
-  show<T>(answer: ApiAnswer<T>, write: (value: T) => void): void;
+  show<T>(answer: Answer<T>, write: (value: T) => void): void;
   print: Printer;
   now: Date;
 }>;

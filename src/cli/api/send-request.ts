@@ -1,23 +1,8 @@
 import { once } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { ApiError } from './api-error.ts';
+import { ApiError, type HttpAnswer, type HttpRequest } from '../../client/index.ts';
 import { explainLostAnswer, explainUnreachable } from './explain-unreachable.ts';
-
-export type HttpRequest = Readonly<{
-  method: 'GET' | 'POST' | 'DELETE';
-  url: URL;
-  headers: Readonly<Record<string, string>>;
-  body?: string;
-  timeoutMs: number;
-}>;
-
-export type HttpAnswer = Readonly<{
-  status: number;
-  contentType: string;
-  requestId: string | undefined;
-  text: string;
-}>;
 
 /** A server that runs accepts connections at once. */
 const connectTimeoutMs = 5000;
@@ -32,13 +17,10 @@ export async function sendRequest({
   headers,
   body,
   timeoutMs,
+  maxAnswerBytes,
 }: HttpRequest): Promise<HttpAnswer> {
   const isTls = url.protocol === 'https:';
-  const outgoing = (isTls ? https : http).request(url, {
-    method,
-    agent: false,
-    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-  });
+  const outgoing = (isTls ? https : http).request(url, { method, agent: false, headers });
   const giveUpAfter = (ms: number): NodeJS.Timeout =>
     setTimeout(() => outgoing.destroy(new Error(`timed out after ${ms / 1000} s`)), ms);
   let timer = giveUpAfter(connectTimeoutMs);
@@ -58,11 +40,11 @@ export async function sendRequest({
     const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage];
     return {
       status: incoming.statusCode ?? 0,
-      contentType: incoming.headers['content-type'] ?? '',
-      requestId: headerOf(incoming, 'x-request-id'),
-      text: await readAll(incoming),
+      header: (name) => headerOf(incoming, name),
+      text: await readAll(incoming, maxAnswerBytes),
     };
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     if (!isConnected) throw new ApiError(explainUnreachable(error, url));
     throw new ApiError(explainLostAnswer(error, url, method), { isInDoubt: method !== 'GET' });
   } finally {
@@ -70,13 +52,20 @@ export async function sendRequest({
   }
 }
 
-async function readAll(incoming: http.IncomingMessage): Promise<string> {
+/** The answer may come from any server, so its size is limited. */
+async function readAll(incoming: http.IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes)
+      throw new ApiError(`the answer is larger than ${maxBytes} bytes`, { status: incoming.statusCode });
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function headerOf(incoming: http.IncomingMessage, name: string): string | undefined {
+function headerOf(incoming: http.IncomingMessage, name: string): string | null {
   const value = incoming.headers[name];
-  return Array.isArray(value) ? value[0] : value;
+  return (Array.isArray(value) ? value[0] : value) ?? null;
 }

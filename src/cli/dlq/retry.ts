@@ -54,8 +54,8 @@ export const retryAll = sliceCommand(
   async (session, values, terminal) => {
     const topic = String(values['topic']);
     const countPending = async (): Promise<Pagination> => {
-      const query = { topic, status: 'PENDING', page_size: '1' };
-      const call = { ...requestOf('GET /api/v1/dlq/messages', [], {}), query };
+      const input = { topic, status: 'PENDING', page_size: '1' };
+      const call = { ...requestOf('GET /api/v1/dlq/messages', [], {}), input };
       return (await session.call<{ pagination: Pagination }>(call)).value.pagination;
     };
     const pending = await countPending();

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { ApiError } from '../api/api-error.ts';
+import { ApiError } from '../../client/index.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
 import { numberColumn, textColumn } from '../output/columns.ts';
@@ -105,11 +105,8 @@ async function verifyPart(
 ) {
   let sum: Verification | null = null;
   for (let from = args.from?.toString(); ; from = String(sum.next)) {
-    const range = {
-      ...requestOf('GET /api/v1/dlq/sources/{topic}/{partition}/verify', [], part),
-      query: { from, to: args.to?.toString() },
-      timeoutMs,
-    };
+    const asked = requestOf('GET /api/v1/dlq/sources/{topic}/{partition}/verify', [], part);
+    const range = { ...asked, input: { ...asked.input, from, to: args.to?.toString() }, timeoutMs };
     const { value }: { value: Verification } = await whenFree(() => call<Verification>(range));
     onRecords(value.broker.records);
     sum = sum === null ? value : added(sum, value);

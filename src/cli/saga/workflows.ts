@@ -67,10 +67,10 @@ export const register = sliceCommand(
   },
   async (session, { file }, terminal) => {
     const from = { text: undefined, file: String(file), what: 'the workflow', options: 'a file' };
-    const body = { workflow_yaml: await readText(terminal, from) };
+    const input = { workflow_yaml: await readText(terminal, from) };
     const answer = await session.call<Registered>({
       ...requestOf('POST /api/v1/workflows', [], {}),
-      body,
+      input,
     });
     session.show(answer, ({ name, step_count, hash, warnings = [] }) => {
       const steps = step_count === 1 ? '1 step' : `${step_count} steps`;

@@ -15,7 +15,7 @@ export type Input = Readonly<{
    */
   field?: string | null;
   /** Request header, in addition to the field. */
-  header?: string;
+  header?: 'idempotency-key';
   isRequired?: true;
   /** Upper and lower case are the same. */
   choices?: readonly string[];

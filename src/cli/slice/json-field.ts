@@ -1,3 +1,4 @@
+import { JsonText } from '../../client/index.ts';
 import type { ApiCall } from '../api/api-client.ts';
 import { UsageError } from '../exit-code.ts';
 import { parseJson, readText } from '../json-input.ts';
@@ -25,10 +26,7 @@ export function jsonInputs(json: JsonField | undefined): readonly Input[] {
   ];
 }
 
-/**
- * Puts the JSON into the body as it was written: numbers keep their digits, and the server sees duplicate names.
- * It was parsed before, so it is one value and cannot add other fields.
- */
+/** Puts the JSON into the body as it was written: numbers keep their digits, and the server sees duplicate names. */
 export async function withJson(
   call: ApiCall,
   json: JsonField | undefined,
@@ -46,6 +44,5 @@ export async function withJson(
   const value = parseJson(raw, what);
   if (isObject === true && (typeof value !== 'object' || value === null || Array.isArray(value)))
     throw new UsageError(`${what} is not a JSON object`);
-  const fields = JSON.stringify(call.body ?? {}).slice(0, -1);
-  return { ...call, body: `${fields}${fields === '{' ? '' : ','}${JSON.stringify(field)}:${raw}}` };
+  return { ...call, input: { ...call.input, [field]: new JsonText(raw) } };
 }

@@ -1,4 +1,4 @@
-import type { ApiAnswer } from '../api/api-client.ts';
+import type { Answer } from '../../client/index.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { withProgress } from '../output/progress.ts';
 import type { Column } from '../output/render-table.ts';
@@ -114,7 +114,7 @@ async function showAll<Item, Page>(
     onPage,
   }: Readonly<{
     values: Values;
-    read: (query: Query) => Promise<ApiAnswer<Page>>;
+    read: (query: Query) => Promise<Answer<Page>>;
     onPage: (done: number, total: number) => void;
   }>,
 ): Promise<void> {

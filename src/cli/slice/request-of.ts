@@ -1,3 +1,4 @@
+import { operations, type OperationId } from '../../client/index.ts';
 import type { ApiCall } from '../api/api-client.ts';
 import { UsageError } from '../exit-code.ts';
 import { nameOf, type Input, type Value, type Values } from './define-command.ts';
@@ -5,46 +6,50 @@ import { nameOf, type Input, type Value, type Values } from './define-command.ts
 /** A route as in the OpenAPI document: `POST /api/v1/outbox/orders/{id}/cancel`. */
 export type Route = `${'GET' | 'POST' | 'DELETE'} /api/v1/${string}`;
 
-/** The API call that a command's arguments and options describe: GET and DELETE send them as query, POST as body. */
+const parameter = /\{(\w+)\}/g;
+
+/** The operations by their route, whatever their parameters are called. */
+const idByRoute: ReadonlyMap<string, OperationId> = new Map(
+  Object.entries(operations).map(([id, { method, path }]) => [
+    `${method} ${path}`.replaceAll(parameter, '{}'),
+    id as OperationId,
+  ]),
+);
+
+/** The API call that a command's arguments and options describe. */
 export function requestOf(route: Route, inputs: readonly Input[], values: Values): ApiCall {
-  const [method, template] = route.split(' ') as [NonNullable<ApiCall['method']>, string];
-  const inPath = new Set<string>();
-  const path = template
-    .split('/')
-    .slice(1)
-    .map((segment) => {
-      const name = /^\{(\w+)\}$/.exec(segment)?.[1];
-      if (name === undefined) return segment;
-      inPath.add(name);
-      return String(values[name]);
-    });
-  const sent = inputs.filter((input) => input.field !== null && !inPath.has(nameOf(input)));
+  const id = idByRoute.get(route.replaceAll(parameter, '{}'));
+  if (id === undefined) throw new Error(`the API has no operation ${route}`);
+  const inPath = namesIn(route);
+  const pathFields = namesIn(operations[id].path).map(
+    (name, i) => [name, pathValue(inPath[i] ?? name, values)] as const,
+  );
+  const sent = inputs.filter((input) => input.field !== null && !inPath.includes(nameOf(input)));
   const fields = sent.map((input) => [fieldOf(input), values[nameOf(input)]] as const);
-  const headers = inputs.flatMap(({ header, ...input }) => {
-    const value = values[nameOf(input)];
-    return header === undefined || value === undefined ? [] : [[header, headerValue(input, value)] as const];
-  });
-  return {
-    method,
-    path,
-    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
-    ...(fields.length === 0 ? {} : fieldsOf(method, fields)),
-  };
+  return { id, input: Object.fromEntries([...pathFields, ...fields]), ...keyOf(inputs, values) };
 }
 
-function fieldsOf(
-  method: ApiCall['method'],
-  fields: readonly (readonly [name: string, value: Value])[],
-): Pick<ApiCall, 'query' | 'body'> {
-  if (method === 'POST') return { body: Object.fromEntries(fields) };
-  const texts = fields.map(
-    ([name, value]) => [name, value === undefined ? undefined : String(value)] as const,
-  );
-  return { query: Object.fromEntries(texts) };
+function namesIn(path: string): readonly string[] {
+  return [...path.matchAll(parameter)].map(([, name = '']) => name);
+}
+
+/** The client refuses these, because URLs with them lead elsewhere. */
+function pathValue(name: string, values: Values): string {
+  const text = String(values[name]);
+  if (text === '' || text === '.' || text === '..')
+    throw new UsageError(`${name} must not be ${text === '' ? 'empty' : `"${text}"`}`);
+  return text;
 }
 
 function fieldOf(input: Input): string {
   return input.field ?? nameOf(input).replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The header `idempotency-key`, if an option sets it. */
+function keyOf(inputs: readonly Input[], values: Values): Pick<ApiCall, 'idempotencyKey'> {
+  const input = inputs.find(({ header }) => header === 'idempotency-key');
+  const value = input === undefined ? undefined : values[nameOf(input)];
+  return input === undefined || value === undefined ? {} : { idempotencyKey: headerValue(input, value) };
 }
 
 function headerValue({ flags }: Input, value: Value): string {
