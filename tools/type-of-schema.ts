@@ -58,8 +58,9 @@ export function fieldsOf({ properties = {}, required = [] }: JsonSchema): readon
 export function recordType(fields: readonly Field[], use: Use): string {
   const lines = fields.map(({ name, schema, isRequired }) => {
     const key = /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name);
-    const missing = isRequired || use === 'answer' ? '' : ' | undefined';
-    return `${commentOf(schema.description)}${key}${isRequired ? '' : '?'}: ${typeOf(schema, use)}${missing};`;
+    const type = typeOf(schema, use);
+    const missing = isRequired || use === 'answer' || type === 'unknown' ? '' : ' | undefined';
+    return `${commentOf(schema.description)}${key}${isRequired ? '' : '?'}: ${type}${missing};`;
   });
   return `Readonly<{\n${lines.join('\n')}\n}>`;
 }

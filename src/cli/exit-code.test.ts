@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config/config-error.ts';
 import { AppError } from '../kernel/errors.ts';
-import { ApiError } from '../client/index.ts';
+import { ApiError } from '../client-http/index.ts';
 import { exitCodeOf, SilentFailure, UsageError } from './exit-code.ts';
 
 const codes: readonly (readonly [what: string, error: unknown, code: number])[] = [

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { ConfigError } from '../config/config-error.ts';
 import { AppError } from '../kernel/errors.ts';
-import { ApiError } from '../client/index.ts';
+import { ApiError } from '../client-http/index.ts';
 
 /** Those above 2 are from `sysexits.h`. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, unavailable: 69, badConfig: 78 } as const;

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { ConfigError } from '../config/config-error.ts';
 import { AppError, messageOf } from '../kernel/errors.ts';
 import { escapeLines, escapeText } from '../kernel/escape-text.ts';
-import { ApiError } from '../client/index.ts';
+import { ApiError } from '../client-http/index.ts';
 import { exitCodeOf, SilentFailure, UsageError } from './exit-code.ts';
 
 /** What is said about an error: lines for a person, or with `--json` the same fields as in an answer of the API. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
-import { ApiError, JsonText } from '../../client/index.ts';
+import { ApiError, JsonText } from '../../client-http/index.ts';
 import { createApiClient, type ApiCall } from './api-client.ts';
 
 const servers = new Set<ReturnType<typeof createServer>>();

@@ -1,4 +1,4 @@
-import { createRedriveClient, type Answer, type OperationId } from '../../client/index.ts';
+import { createRedriveClient, type Answer, type OperationId } from '../../client-http/index.ts';
 import { parseExactJson } from '../output/exact-json.ts';
 import { sendRequest } from './send-request.ts';
 

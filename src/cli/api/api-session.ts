@@ -1,6 +1,6 @@
 import type { Terminal } from '../terminal.ts';
 import { createPrinter, type Printer } from '../output/printer.ts';
-import type { Answer } from '../../client/index.ts';
+import type { Answer } from '../../client-http/index.ts';
 import type { ApiCall } from './api-client.ts';
 import { apiClientFor, type ApiArgs } from './api-options.ts';
 

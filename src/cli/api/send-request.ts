@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { ApiError, type HttpAnswer, type HttpRequest } from '../../client/index.ts';
+import { ApiError, type HttpAnswer, type HttpRequest } from '../../client-http/index.ts';
 import { explainLostAnswer, explainUnreachable } from './explain-unreachable.ts';
 
 /** A server that runs accepts connections at once. */

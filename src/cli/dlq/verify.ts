@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { ApiError } from '../../client/index.ts';
+import { ApiError } from '../../client-http/index.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
 import { numberColumn, textColumn } from '../output/columns.ts';

@@ -47,7 +47,7 @@ async function wholeId(session: ApiSession, { what, route }: ItemIds, text: stri
     );
   const { value } = await session.call<Candidates>({
     ...requestOf(route, [], {}),
-    query: { prefix: text },
+    input: { prefix: text },
   });
   const [first, ...others] = value.ids;
   if (first === undefined)

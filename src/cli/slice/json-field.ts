@@ -1,4 +1,4 @@
-import { JsonText } from '../../client/index.ts';
+import { JsonText } from '../../client-http/index.ts';
 import type { ApiCall } from '../api/api-client.ts';
 import { UsageError } from '../exit-code.ts';
 import { parseJson, readText } from '../json-input.ts';

@@ -1,4 +1,4 @@
-import type { Answer } from '../../client/index.ts';
+import type { Answer } from '../../client-http/index.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { withProgress } from '../output/progress.ts';
 import type { Column } from '../output/render-table.ts';

@@ -1,4 +1,4 @@
-import { operations, type OperationId } from '../../client/index.ts';
+import { operations, type OperationId } from '../../client-http/index.ts';
 import type { ApiCall } from '../api/api-client.ts';
 import { UsageError } from '../exit-code.ts';
 import { nameOf, type Input, type Value, type Values } from './define-command.ts';

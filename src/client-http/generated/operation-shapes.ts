@@ -28,7 +28,7 @@ import type {
 export type Operations = {
   /** List topics with their counts by status. Counts the messages of each original topic by status, and shows the oldest pending message and the arrival rate. Lists at most 10 000 topics. */
   listTopics: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       topics: readonly Readonly<{
         topic: string;
@@ -48,7 +48,7 @@ export type Operations = {
   };
   /** Account for every record that was read. Proves for each partition that every offset was stored, folded into another message, not a record, or lost to retention. */
   getAccounting: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       /** Every offset that was read is accounted for. */
       balanced: boolean;
@@ -100,6 +100,22 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+    }>;
+  };
+  /** Complete a shortened id of messages. Lists the first 10 ids that begin with the prefix, also of archived messages. */
+  findMessageIds: {
+    input: Readonly<{
+      /** At least the first 6 hexadecimal digits of a UUID. */
+      prefix: string;
+    }>;
+    answer: Readonly<{
+      ids: readonly Readonly<{
+        id: string;
+        status: 'PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD';
+        created_at: string | null;
+        archived: boolean;
+      }>[];
+      has_more: boolean;
     }>;
   };
   /** Get one message, archived or not. Shows the message with its payload and the stack trace of its failure. Payloads above 16 MiB are left out. */
@@ -210,7 +226,7 @@ export type Operations = {
   };
   /** List the partitions of dead-letter topics. Shows position, lag, owner and state of each partition that is or was read. */
   listSources: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       sources: readonly Readonly<{
         topic: string;
@@ -446,9 +462,25 @@ export type Operations = {
       }>;
     }>;
   };
+  /** Complete a shortened id of jobs. Lists the first 10 ids that begin with the prefix, also of archived jobs. */
+  findJobIds: {
+    input: Readonly<{
+      /** At least the first 6 hexadecimal digits of a UUID. */
+      prefix: string;
+    }>;
+    answer: Readonly<{
+      ids: readonly Readonly<{
+        id: string;
+        status: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter';
+        created_at: string | null;
+        archived: boolean;
+      }>[];
+      has_more: boolean;
+    }>;
+  };
   /** List queues with settings, pauses and job counts. Shows configured queues and queues that have jobs. Large counts are estimates and named in `estimated_counts`. */
   listQueues: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       queues: readonly Queue[];
     }>;
@@ -535,7 +567,7 @@ export type Operations = {
       /** From the claim; proves that the caller has the lease. */
       epoch: number;
       /** Result of the job; any JSON. */
-      result?: unknown | undefined;
+      result?: unknown;
     }>;
     answer: Readonly<{
       job_id: string;
@@ -587,7 +619,7 @@ export type Operations = {
       /** How long the lease lasts without a heartbeat, at most the timeout of the queue. A shorter lease detects lost workers earlier. */
       lease_seconds?: number | undefined;
       /** Progress; any JSON up to 64 KiB. */
-      progress?: unknown | undefined;
+      progress?: unknown;
     }>;
     answer: Readonly<{
       job_id: string;
@@ -622,7 +654,7 @@ export type Operations = {
   };
   /** List destinations with throttle, circuit and backlog. Shows also destinations that have waiting orders but are not configured in this process. */
   listDestinations: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       destinations: readonly Readonly<{
         name: string;
@@ -798,6 +830,22 @@ export type Operations = {
       status: 'STARTED';
     }>;
   };
+  /** Complete a shortened id of sagas. Lists the first 10 ids that begin with the prefix, also of archived sagas. */
+  findSagaIds: {
+    input: Readonly<{
+      /** At least the first 6 hexadecimal digits of a UUID. */
+      prefix: string;
+    }>;
+    answer: Readonly<{
+      ids: readonly Readonly<{
+        id: string;
+        status: 'STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED';
+        created_at: string | null;
+        archived: boolean;
+      }>[];
+      has_more: boolean;
+    }>;
+  };
   /** Retry the stuck sagas that match a filter. Needs at least one filter, and a reason unless it is a preview. With `preview` nothing changes. If `has_more` is true, repeat the request. */
   retrySagas: {
     input: Readonly<{
@@ -871,7 +919,7 @@ export type Operations = {
       /** Of an action; an undo is always resolved as done. */
       outcome?: 'done' | 'not_done' | undefined;
       /** With the outcome done: what the step would have responded. */
-      output?: unknown | undefined;
+      output?: unknown;
     }>;
     answer: Readonly<{
       success: true;
@@ -917,14 +965,14 @@ export type Operations = {
   };
   /** List the services that workflows call. Shows which services are down, since when, and how many sagas wait for them. */
   listServices: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       services: readonly Service[];
     }>;
   };
   /** List the registered workflows. Shows the current definition of each workflow. */
   listWorkflows: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       workflows: readonly Workflow[];
     }>;
@@ -953,23 +1001,23 @@ export type Operations = {
   };
   /** Liveness. Answers while the process runs; checks nothing else. */
   getHealth: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       status: 'ok';
     }>;
   };
   /** Metrics in the Prometheus text format. Metrics of this process, and global ones if it holds their lease. */
-  getMetrics: { input: Readonly<Record<never, never>>; answer: string };
+  getMetrics: { input: Readonly<Record<string, never>>; answer: string };
   /** This OpenAPI document. Describes the routes of this process: without the role `api` only these. */
   getOpenApi: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       openapi: string;
     }>;
   };
   /** Readiness. Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready. */
   getReadiness: {
-    input: Readonly<Record<never, never>>;
+    input: Readonly<Record<string, never>>;
     answer: Readonly<{
       status: 'healthy' | 'degraded' | 'unhealthy';
       checks: Readonly<

@@ -58,7 +58,7 @@ export type AnswerOf<Id extends OperationId> = Operations[Id]['answer'];
 
 /** The input may be left out where no field is required. */
 type Arguments<Id extends OperationId> =
-  Readonly<Record<never, never>> extends InputOf<Id>
+  Readonly<Record<string, never>> extends InputOf<Id>
     ? [input?: InputOf<Id>, options?: CallOptions]
     : [input: InputOf<Id>, options?: CallOptions];
 
