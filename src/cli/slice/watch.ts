@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../kernel/errors.ts';
 import { escapeText } from '../../kernel/escape-text.ts';
-import { ApiError } from '../../client/index.ts';
+import { ApiError } from '../../client-http/index.ts';
 import { exitCodes, SilentFailure } from '../exit-code.ts';
 import { explainError } from '../explain-error.ts';
 import { displayWidth } from '../output/display-width.ts';
