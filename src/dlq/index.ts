@@ -20,7 +20,7 @@ import { messages } from './messages-table.ts';
 import { hasRow, type Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { withSpan } from '../platform/telemetry/with-span.ts';
+import { endSpan, startSend } from '../platform/telemetry/message-spans.ts';
 import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';
@@ -207,11 +207,16 @@ function createRetryDeps(
 
 function createPublish(broker: Broker, metrics: Metrics, timeoutMs: number): Publish {
   return async (records) => {
-    const results = await withSpan(tracer, 'publish', { slice: 'dlq', items: records.length }, () =>
-      broker.publish(records, { timeoutMs }),
-    );
+    const spans = records.map((record) => startSend(tracer, record.topic, record));
+    const results = await broker.publish(records, { timeoutMs }).catch((error: unknown) => {
+      for (const span of spans) endSpan(span, messageOf(error));
+      throw error;
+    });
     records.forEach(({ topic }, i) => {
-      if (results[i]?.result === 'acked') metrics.kafkaProduced(topic);
+      const result = results[i];
+      if (result?.result === 'acked') metrics.kafkaProduced(topic);
+      if (spans[i] !== undefined)
+        endSpan(spans[i], result?.result === 'acked' ? null : (result?.result ?? 'no result'));
     });
     return results;
   };

@@ -1,9 +1,9 @@
-import { context, trace } from '@opentelemetry/api';
+import { SpanKind, trace } from '@opentelemetry/api';
 import { notRetryable } from '../jobs/domain/handler-signals.ts';
 import type { ClaimedJob } from '../jobs/claim-jobs.ts';
 import type { JobContext } from '../jobs/domain/job-context.ts';
 import { contextOf, readTraceContext } from '../platform/telemetry/trace-context.ts';
-import { withSpan } from '../platform/telemetry/with-span.ts';
+import { inSpan } from '../platform/telemetry/with-span.ts';
 import type { JobHandler } from './job-handler.ts';
 import { readPayload, type Queue } from './queue.ts';
 
@@ -19,9 +19,16 @@ export function handlerOf<Input, Output>(
     const { jobId, retryCount, maxRetries, deferrals, trace: traceparent } = claimed;
     const job = { jobId, queue: queue.name, payload, retryCount, maxRetries, deferrals, traceparent };
     if (traceparent === null) return handler(job, about);
-    return context.with(contextOf(readTraceContext({ traceparent })), () =>
-      withSpan(tracer, 'handle job', { queue: queue.name, job_id: jobId }, async () => handler(job, about)),
-    );
+    const attributes = {
+      'messaging.system': 'redrive',
+      'messaging.operation.name': 'process',
+      'messaging.operation.type': 'process',
+      'messaging.destination.name': queue.name,
+      'messaging.message.id': jobId,
+    };
+    const parent = contextOf(readTraceContext({ traceparent }));
+    const options = { kind: SpanKind.CONSUMER, attributes, parent };
+    return inSpan(tracer, `process ${queue.name}`, options, async () => handler(job, about));
   };
   if (queue.schema === null) return (claimed, about) => handle(claimed, claimed.payload as Output, about);
   return async (claimed, about) => {

@@ -1,8 +1,10 @@
 import { backoffMs } from '../../kernel/backoff.ts';
+import { trace } from '@opentelemetry/api';
 import { sleep } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import type { Broker, FetchFailure, FetchResult } from '../../platform/broker/port.ts';
+import { batchOptions } from '../../platform/telemetry/message-spans.ts';
 import type { ActivePartition, LeasedPartitions } from './leased-partitions.ts';
 import {
   clearPartitionError,
@@ -28,6 +30,8 @@ export type ReadDeps = StoreDeps &
     /** A leader moved or a topic was deleted: discover the partitions again soon. */
     onMoved: () => void;
   }>;
+
+const tracer = trace.getTracer('redrive');
 
 /** Bytes fetched and not stored yet, in all loops. */
 export type InFlight = { bytes: number };
@@ -64,7 +68,9 @@ export async function readNode(
     }
     try {
       const maxWaitMs = ours.some((one) => one.isBusy) ? busyWaitMs : idleWaitMs;
+      const polledAt = Date.now();
       const results = await fetchRecords(deps, ready, { maxWaitMs, room, stopping });
+      results.forEach((result) => tracePoll(result, polledAt));
       failures = 0;
       results.forEach((result, i) => {
         const active = ready[i];
@@ -102,6 +108,13 @@ async function fetchRecords(
   const maxBytes = Math.max(bytesPerPartition, Math.min(bytesPerFetch, room));
   const limits = { maxWaitMs, maxBytes, maxBytesPerPartition: bytesPerPartition };
   return deps.broker.fetch(positions, limits, stopping);
+}
+
+/** Only of a fetch that found records: while there are none, a fetch ends every half second. */
+function tracePoll(result: FetchResult, startTime: number): void {
+  if ('error' in result || result.records.length === 0) return;
+  const options = batchOptions('poll', result, result.records);
+  tracer.startSpan(`poll ${result.topic}`, { ...options, startTime, root: true }).end();
 }
 
 async function handleResult(

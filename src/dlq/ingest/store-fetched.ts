@@ -3,7 +3,8 @@ import type { BrokerRecord, PartitionRef } from '../../kernel/broker-record.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { withSpan } from '../../platform/telemetry/with-span.ts';
+import { batchOptions } from '../../platform/telemetry/message-spans.ts';
+import { inSpan } from '../../platform/telemetry/with-span.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { undecodable, type DeadLetter } from '../domain/dead-letter.ts';
@@ -80,8 +81,9 @@ async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Bat
       until: AbortSignal.timeout(Math.max(1, Math.ceil(remainingMs(leased.lease, deps.worker.clock)))),
     });
   try {
-    const items = batch.letters.length;
-    await withSpan(tracer, 'store', { slice: 'dlq', topic, partition, items }, storeAll);
+    const records = batch.letters.map(({ record }) => record);
+    const options = batchOptions('process', { topic, partition }, records);
+    await inSpan(tracer, `process ${topic}`, options, storeAll);
     return true;
   } catch (error) {
     if (error instanceof LeaseLost) return false;

@@ -1,11 +1,11 @@
-import { context, trace } from '@opentelemetry/api';
+import { SpanKind, trace } from '@opentelemetry/api';
 import { codeOf, messageOf } from '../../kernel/errors.ts';
 import { cleanText } from '../../kernel/text.ts';
 import { createHttpPool, startCall, type CallEnd } from '../../platform/http-client/http-call.ts';
 import { readHeaders, withoutSecrets } from '../../platform/http-client/outgoing-headers.ts';
 import { traceparentOf } from '../../platform/telemetry/outgoing-traceparent.ts';
 import { contextOf, readTraceContext } from '../../platform/telemetry/trace-context.ts';
-import { withSpan } from '../../platform/telemetry/with-span.ts';
+import { inSpan } from '../../platform/telemetry/with-span.ts';
 import { busy, notRetryable, outage, readSignal, retryAfter } from '../domain/handler-signals.ts';
 import { judgePush, maxResultBytes, type PushOutcome } from '../domain/judge-push.ts';
 import type { ClaimedJob } from '../claim-jobs.ts';
@@ -84,13 +84,17 @@ export function createHttpTarget(settings: TargetSettings, deps: HttpTargetDeps)
 
   return {
     async push(job, { signal }) {
-      const attributes = { slice: 'jobs', queue: job.queue, 'job.id': job.jobId };
+      const attributes = {
+        'http.request.method': 'POST',
+        'server.address': url.hostname,
+        'messaging.destination.name': job.queue,
+        'messaging.message.id': job.jobId,
+      };
       const parent = contextOf(readTraceContext({ traceparent: job.trace ?? undefined }));
       deps.pace.noteStart();
       try {
-        return await context.with(parent, () =>
-          withSpan(tracer, 'push', attributes, () => call(job, signal)),
-        );
+        const options = { kind: SpanKind.CLIENT, attributes, parent };
+        return await inSpan(tracer, `push ${job.queue}`, options, () => call(job, signal));
       } catch (error) {
         if (readSignal(error) === undefined) throw error;
         return error;

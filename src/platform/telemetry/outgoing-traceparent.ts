@@ -1,4 +1,4 @@
-import { isSpanContextValid, trace, type SpanContext } from '@opentelemetry/api';
+import { isSpanContextValid, trace, type Span, type SpanContext } from '@opentelemetry/api';
 import { readTraceContext } from './trace-context.ts';
 
 /**
@@ -15,6 +15,11 @@ export function traceparentOf(ofItem: string | null): string | undefined {
     (own === undefined || own.traceId === active.traceId);
   const chosen = isActiveOurs ? active : own;
   return chosen && write(chosen);
+}
+
+/** That of a span that is exported; undefined without an SDK. */
+export function traceparentOfSpan(span: Span | undefined): string | undefined {
+  return span?.isRecording() === true ? write(span.spanContext()) : undefined;
 }
 
 function write({ traceId, spanId, traceFlags }: SpanContext): string {

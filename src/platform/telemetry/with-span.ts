@@ -1,4 +1,5 @@
-import { SpanStatusCode, type Attributes, type Span, type Tracer } from '@opentelemetry/api';
+import { context, SpanStatusCode } from '@opentelemetry/api';
+import type { Attributes, Context, Span, SpanOptions, Tracer } from '@opentelemetry/api';
 import { describeThrown } from '../../kernel/thrown.ts';
 
 /** Runs `work` in an active span; records and rethrows its error. */
@@ -8,7 +9,17 @@ export async function withSpan<T>(
   attributes: Attributes,
   work: (span: Span) => Promise<T>,
 ): Promise<T> {
-  return tracer.startActiveSpan(name, { attributes }, async (span) => {
+  return inSpan(tracer, name, { attributes }, work);
+}
+
+/** The same with a kind, links or another parent than the active span. */
+export async function inSpan<T>(
+  tracer: Tracer,
+  name: string,
+  { parent = context.active(), ...options }: SpanOptions & Readonly<{ parent?: Context }>,
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
+  return tracer.startActiveSpan(name, options, parent, async (span) => {
     try {
       return await work(span);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { trace } from '@opentelemetry/api';
+import { SpanKind, trace, type Span } from '@opentelemetry/api';
 import type { Backoff } from '../../../kernel/backoff.ts';
 import type { Broker } from '../../../platform/broker/port.ts';
 import type { DestinationSettings, HttpSettings } from '../../domain/destination-settings.ts';
@@ -6,7 +6,10 @@ import type { SendPolicy } from '../../domain/order.ts';
 import { createStatusQuestion } from './ask-status.ts';
 import { createHttpSender, type SenderOptions } from './http-sender.ts';
 import { createKafkaSender } from './kafka-sender.ts';
-import type { OpenDestination } from './port.ts';
+import { endSpan } from '../../../platform/telemetry/message-spans.ts';
+import { traceparentOfSpan } from '../../../platform/telemetry/outgoing-traceparent.ts';
+import { contextOf, readTraceContext } from '../../../platform/telemetry/trace-context.ts';
+import type { OpenDestination, OutgoingOrder } from './port.ts';
 import { compileRequestSchema } from './request-schema.ts';
 import { createSmtpSender } from './smtp-sender.ts';
 
@@ -32,22 +35,51 @@ export function openDestination(settings: DestinationSettings, deps: Destination
     hasSchema: settings.schema !== undefined,
     flawsOf: settings.schema === undefined ? () => [] : compileRequestSchema(settings.schema),
     ...connection,
-    send: traced(settings.name, connection.send),
+    send: traced(settings, connection.send),
   };
 }
 
 const tracer = trace.getTracer('redrive');
 
-/** One span around all orders that are sent together. */
-function traced(destination: string, send: OpenDestination['send']): OpenDestination['send'] {
+/** One span per order, in the trace with which it was added; the destination gets that span as its parent. */
+function traced(
+  { name, type }: Pick<DestinationSettings, 'name' | 'type'>,
+  send: OpenDestination['send'],
+): OpenDestination['send'] {
   return (orders, stopping) => {
-    const attributes = { slice: 'outbox', destination, items: orders.length };
-    return tracer.startActiveSpan('send', { attributes }, (span) => {
-      const outcomes = send(orders, stopping);
-      void Promise.allSettled(outcomes).then(() => span.end());
-      return outcomes;
+    const spans = orders.map((order) => startOrderSpan(order, { name, type }));
+    const isTraced = spans[0]?.isRecording() === true;
+    const sent = isTraced
+      ? orders.map((order, i) => ({
+          ...order,
+          traceparent: traceparentOfSpan(spans[i]) ?? order.traceparent,
+        }))
+      : orders;
+    const outcomes = send(sent, stopping);
+    if (!isTraced) return outcomes;
+    return outcomes.map(async (sending, i) => {
+      const outcome = await sending;
+      spans[i]?.setAttribute('outbox.outcome', outcome.end);
+      if (spans[i] !== undefined) endSpan(spans[i], outcome.end === 'sent' ? null : outcome.end);
+      return outcome;
     });
   };
+}
+
+function startOrderSpan(
+  order: OutgoingOrder,
+  { name, type }: Pick<DestinationSettings, 'name' | 'type'>,
+): Span {
+  const parent = contextOf(readTraceContext({ traceparent: order.traceparent ?? undefined }));
+  const attributes = {
+    'messaging.operation.name': 'send',
+    'messaging.operation.type': 'send',
+    'messaging.destination.name': name,
+    'messaging.message.id': String(order.id),
+    'outbox.destination.type': type,
+  };
+  const kind = type === 'kafka' ? SpanKind.PRODUCER : SpanKind.CLIENT;
+  return tracer.startSpan(`send ${name}`, { kind, attributes }, parent);
 }
 
 function policyOf(settings: DestinationSettings, { retryMax, backoff }: DestinationDeps): SendPolicy {

@@ -1,8 +1,10 @@
+import { traceparentOf } from '../../../platform/telemetry/outgoing-traceparent.ts';
 import type { OutgoingCall } from './service.ts';
 
 /** Sent to every participant, as HTTP headers or gRPC metadata. All attempts at an action, or at an undo, have the same idempotency key. */
 export function sagaHeaders({ saga, call, stepName, epoch }: OutgoingCall): Readonly<Record<string, string>> {
   const op = call.op === 'EXECUTE' ? 'action' : 'compensate';
+  const traceparent = traceparentOf(saga.trace);
   return {
     'saga-id': saga.id,
     'saga-step': stepName,
@@ -12,6 +14,6 @@ export function sagaHeaders({ saga, call, stepName, epoch }: OutgoingCall): Read
     'idempotency-key': `${saga.id}:${stepName}:${op}`,
     'saga-started-at': new Date(saga.startedAt).toISOString(),
     'saga-deadline': new Date(call.latestBegin).toISOString(),
-    ...(saga.trace === null ? {} : { traceparent: saga.trace }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
