@@ -51,6 +51,7 @@ describe('health', () => {
     assert.equal(answer.body.status, 'healthy');
     assert.deepEqual(answer.body.checks, {
       database: { status: 'healthy' },
+      database_login: { status: 'healthy' },
       rights: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },

@@ -14,8 +14,9 @@ import { examinePlainSecrets } from './checks/plain-secrets.ts';
 import { examineSecretFiles } from './checks/secret-files.ts';
 import { examineTargets } from './checks/targets.ts';
 import { attempt, ok, problem, warning, type Finding } from './finding.ts';
+import { showPlan, withPlanOptions, type PlanArgs } from './show-plan.ts';
 
-type DoctorArgs = ConfigArgs & Readonly<{ json?: boolean }>;
+type DoctorArgs = ConfigArgs & PlanArgs & Readonly<{ json?: boolean }>;
 
 const tones: Readonly<Record<Finding['status'], Tone>> = {
   ok: 'good',
@@ -29,14 +30,18 @@ const doctorCodes = { warning: 1, problem: 2 } as const;
 
 export function addDoctorCommand(program: Command, terminal: Terminal): void {
   withExamples(
-    withConfigOptions(
-      program
-        .command('doctor')
-        .description('check configuration, database and Kafka, and suggest fixes; changes nothing'),
-    ).option('--json', 'print JSON'),
+    withPlanOptions(
+      withConfigOptions(
+        program
+          .command('doctor')
+          .description('check configuration, database and Kafka, and suggest fixes; changes nothing'),
+      ).option('--json', 'print JSON'),
+    ),
     'redrive doctor --config config.yaml',
+    'redrive doctor --plan --replicas 3 --orders 2000000 --config config.yaml',
   ).action(async (args: DoctorArgs) => {
     const print = createPrinter(terminal);
+    if (args.plan === true) return showPlan(print, configFrom(args, {}, terminal), args);
     const findings: Finding[] = [];
     for await (const finding of examine(terminal, args)) {
       findings.push(finding);
