@@ -24,7 +24,7 @@ export async function evaluateRules(cases: readonly RuleCase[], stepSeconds = 60
   const file = join(folder, 'cases.yaml');
   const tests = independent(cases).map((together) => ({
     interval: `${stepSeconds}s`,
-    input_series: together.flatMap(({ series }) =>
+    input_series: [...new Set(together.map(({ series }) => series))].flatMap((series) =>
       Object.entries(series).map(([name, values]) => ({ series: name, values })),
     ),
     promql_expr_test: together.map(({ alert, severity, at, fires }) => ({
@@ -45,12 +45,16 @@ export async function evaluateRules(cases: readonly RuleCase[], stepSeconds = 60
   }
 }
 
-/** Cases without a common metric are evaluated together: every test evaluates all rules. */
+/** Cases of the same series, or without a common metric, are evaluated together: every test evaluates all rules. */
 function independent(cases: readonly RuleCase[]): readonly (readonly RuleCase[])[] {
   const groups: { cases: RuleCase[]; metrics: Set<string> }[] = [];
   for (const one of cases) {
     const metrics = Object.keys(one.series).map((name) => name.replace(/\{.*/, ''));
-    const free = groups.find((group) => !metrics.some((metric) => group.metrics.has(metric)));
+    const free = groups.find(
+      (group) =>
+        group.cases.some(({ series }) => series === one.series) ||
+        !metrics.some((metric) => group.metrics.has(metric)),
+    );
     const group = free ?? { cases: [], metrics: new Set<string>() };
     if (free === undefined) groups.push(group);
     group.cases.push(one);

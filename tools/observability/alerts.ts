@@ -12,6 +12,7 @@ export type Alert = Readonly<{
 
 /** One replica exports these gauges; while another one takes over, both may. */
 const max = (selector: string, by = ''): string => `max by (namespace${by}) (${selector})`;
+const sum = (selector: string, by: string): string => `sum by (namespace${by}) (${selector})`;
 const increase = (selector: string, window: string, by = ''): string =>
   `sum by (namespace${by}) (increase(${selector}[${window}]))`;
 
@@ -139,7 +140,8 @@ const dlq: readonly Alert[] = [
   {
     name: 'DlqUnroutable',
     severity: 'ticket',
-    expr: `${increase('dlq_unroutable_total', '15m', ', topic')} > 0`,
+    // The series of a topic begins with its first message, which is no increase.
+    expr: `${increase('dlq_unroutable_total', '15m', ', topic')} > 0 or (${sum('dlq_unroutable_total', ', topic')} > 0 unless ${sum('dlq_unroutable_total offset 15m', ', topic')})`,
     summary: 'Dead letters of {{ $labels.topic }} have no known original topic',
     description: 'They cannot be retried before a rule or an operator says where they belong.',
   },
