@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,6 +11,7 @@ import {
   envOf,
   only,
   podOf,
+  podsOf,
   productionValues,
   render,
   seedValues,
@@ -24,6 +25,8 @@ const seedConfig = await readFile(
   fileURLToPath(new URL('../../src/config/fixtures/dlq-manager-server.yaml', import.meta.url)),
   'utf8',
 );
+const rulesFile = fileURLToPath(new URL('../../deploy/prometheus/rules.yaml', import.meta.url));
+const grafana = fileURLToPath(new URL('../../deploy/grafana/', import.meta.url));
 const prefix = 'vault.hashicorp.com/';
 
 describe('the deployment', needsGoTools, () => {
@@ -92,6 +95,19 @@ describe('the deployment', needsGoTools, () => {
     assert.equal(split.filter(({ kind }) => kind === 'ScaledObject').length, 3);
     assert.equal(split.filter(({ kind }) => kind === 'HorizontalPodAutoscaler').length, 0);
   });
+
+  test('a role set can be stopped, or scaled down to nothing', async () => {
+    const roleSets = ['api', 'ingest', 'workers'].map((name) => ({ name, roles: [name] }));
+    const stopped = roleSets.map((set) => (set.name === 'ingest' ? { ...set, replicaCount: 0 } : set));
+    const fixed = await render([], { split: true, roleSets: stopped });
+    const replicas = (name: string) => at(only(fixed, 'Deployment', `dlq-redrive-${name}`), 'spec.replicas');
+    assert.deepEqual(['api', 'ingest', 'workers'].map(replicas), [2, 0, 2]);
+    const scaled = roleSets.map((set) => (set.name === 'ingest' ? { ...set, minReplicas: 0 } : set));
+    const keda = { enabled: true, triggers: [{ type: 'cron', metadata: {} }] };
+    const manifests = await render([], { split: true, roleSets: scaled, keda });
+    assert.equal(at(only(manifests, 'ScaledObject', 'dlq-redrive-ingest'), 'spec.minReplicaCount'), 0);
+    assert.equal(at(only(manifests, 'ScaledObject', 'dlq-redrive-api'), 'spec.minReplicaCount'), 2);
+  });
 });
 
 describe('jobs', needsGoTools, () => {
@@ -147,11 +163,54 @@ describe('jobs', needsGoTools, () => {
 test('the network policy denies everything that is not listed', needsGoTools, async () => {
   const policy = only(await render([productionValues]), 'NetworkPolicy');
   assert.deepEqual(at(policy, 'spec.policyTypes'), ['Ingress', 'Egress']);
-  assert.deepEqual(at(policy, 'spec.podSelector.matchLabels'), { 'app.kubernetes.io/instance': 'dlq' });
   const ports = (at(policy, 'spec.egress') as readonly { ports: readonly { port: number }[] }[]).flatMap(
     (rule) => rule.ports.map(({ port }) => port),
   );
-  assert.deepEqual(ports, [53, 53, 5432, 9092, 8200, 8080, 443]);
+  assert.deepEqual(ports, [53, 53, 5432, 9092, 8200, 4318, 8080, 443]);
+});
+
+describe('the network policy', needsGoTools, () => {
+  test('selects the pods of this chart, and none of another chart in the same release', async () => {
+    const manifests = await render([productionValues]);
+    const names = at(only(manifests, 'NetworkPolicy'), 'spec.podSelector.matchExpressions.0');
+    assert.deepEqual(names, {
+      key: 'app.kubernetes.io/name',
+      operator: 'In',
+      values: ['redrive', 'redrive-archive', 'redrive-migrate', 'redrive-test'],
+    });
+    const labels = podsOf(manifests).map((pod) => pod.labels['app.kubernetes.io/name']);
+    assert.deepEqual([...new Set(labels)].toSorted(), at(names, 'values'));
+  });
+
+  test('lets the connection test in, whoever else may come', async () => {
+    for (const files of [[productionValues], []]) {
+      const manifests = await render(files, { networkPolicy: { enabled: true } });
+      const peers = at(only(manifests, 'NetworkPolicy'), 'spec.ingress.0.from') as readonly object[];
+      const testPod = podsOf(manifests).find(({ of }) => of.startsWith('Pod '));
+      const isLetIn = peers.some((peer) => {
+        const labels = Object.entries((at(peer, 'podSelector.matchLabels') ?? {}) as Record<string, string>);
+        return 'podSelector' in peer && labels.every(([name, value]) => testPod?.labels[name] === value);
+      });
+      assert.ok(isLetIn, JSON.stringify(peers));
+    }
+  });
+});
+
+describe('monitoring', needsGoTools, () => {
+  test('gives the series the job that the rules select, whatever the release is called', async () => {
+    const monitor = only(await render([productionValues], { fullnameOverride: 'other' }), 'ServiceMonitor');
+    assert.deepEqual(at(monitor, 'spec.endpoints.0.relabelings'), [
+      { action: 'replace', targetLabel: 'job', replacement: 'redrive' },
+    ]);
+  });
+
+  test('has the rules and dashboards of deploy/', async () => {
+    const manifests = await render([productionValues]);
+    const groups = at(only(manifests, 'PrometheusRule'), 'spec.groups');
+    assert.deepEqual(groups, at(parse(await readFile(rulesFile, 'utf8')), 'groups'));
+    const dashboards = manifests.filter(({ metadata }) => metadata.name.includes('-dashboard-'));
+    assert.equal(dashboards.length, (await readdir(grafana)).filter((name) => name.endsWith('.json')).length);
+  });
 });
 
 describe('what the chart gives the server', needsGoTools, () => {

@@ -98,6 +98,17 @@ describe('values that contradict each other are refused', needsGoTools, () => {
     ],
     ['two secrets in one file', { vault: { secrets: [secret, secret] } }, /the file name db-password/],
     ['a secret without a key', { vault: { secrets: [{ ...secret, key: undefined }] } }, /needs a key/],
+    [
+      'two role sets with one name',
+      { split: true, roleSets: [...roles('api', 'ingest', 'workers'), ...roles('api')] },
+      /two entries of roleSets have the name api/,
+    ],
+    [
+      'fewer replicas at most than at least',
+      { autoscaling: { minReplicas: 6 } },
+      /minReplicas \(6\) is larger than maxReplicas \(5\)/,
+    ],
+    ['an ingress without a host', { ingress: { enabled: true } }, /ingress\.hosts is empty/],
     ['a role that nobody has', { split: true, roleSets: roles('api', 'ingest') }, /the role workers/],
     ['a grace period that ends while it drains', { shutdownTimeoutSeconds: 60 }, /must be at least 75/],
     ['a typo', { replicaCuont: 3 }, /replicaCuont/],

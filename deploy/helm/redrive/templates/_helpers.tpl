@@ -51,9 +51,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - suffix: {{ printf "-%s" $set.name | quote }}
   component: {{ $set.name }}
   roles: {{ toJson $set.roles }}
-  replicaCount: {{ $set.replicaCount | default $.Values.replicaCount }}
-  minReplicas: {{ $set.minReplicas | default 0 }}
-  maxReplicas: {{ $set.maxReplicas | default 0 }}
+  replicaCount: {{ ternary $.Values.replicaCount $set.replicaCount (kindIs "invalid" $set.replicaCount) }}
+  minReplicas: {{ toJson $set.minReplicas }}
+  maxReplicas: {{ toJson $set.maxReplicas }}
   resources: {{ toJson ($set.resources | default $.Values.resources) }}
   triggers: {{ toJson ($set.triggers | default $.Values.keda.triggers) }}
 {{- end }}
@@ -62,11 +62,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   component: server
   roles: [api, ingest, workers]
   replicaCount: {{ .Values.replicaCount }}
-  minReplicas: 0
-  maxReplicas: 0
+  minReplicas: null
+  maxReplicas: null
   resources: {{ toJson .Values.resources }}
   triggers: {{ toJson .Values.keda.triggers }}
 {{- end }}
+{{- end -}}
+
+{{- /* The least replicas of a role set, which may be 0: (dict "scaler" <values of the autoscaler> "set" <role set>). */ -}}
+{{- define "redrive.minReplicas" -}}
+{{- ternary .scaler.minReplicas .set.minReplicas (kindIs "invalid" .set.minReplicas) -}}
 {{- end -}}
 
 {{- /* Contradictions that a schema cannot tell. */ -}}
@@ -82,13 +87,36 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not .triggers -}}{{- fail "keda.triggers is empty: name at least one trigger" -}}{{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $name := list "autoscaling" "keda" -}}
+{{- $scaler := index $.Values $name -}}
+{{- if $scaler.enabled -}}
+{{- range fromYamlArray (include "redrive.roleSets" $) -}}
+{{- $min := include "redrive.minReplicas" (dict "scaler" $scaler "set" .) | int -}}
+{{- $max := .maxReplicas | default $scaler.maxReplicas | int -}}
+{{- if gt $min $max -}}
+{{- fail (printf "%s of the component %s: minReplicas (%d) is larger than maxReplicas (%d)" $name .component $min $max) -}}
+{{- end -}}
+{{- if and (eq $name "autoscaling") (lt $min 1) -}}
+{{- fail (printf "autoscaling of the component %s: minReplicas must be at least 1; only keda scales to 0" .component) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}
+{{- fail "ingress.hosts is empty: name at least one host" -}}
+{{- end -}}
 {{- $needed := add .Values.preStopSleepSeconds .Values.shutdownTimeoutSeconds 10 -}}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (int $needed) -}}
 {{- fail (printf "terminationGracePeriodSeconds must be at least %d: preStopSleepSeconds + shutdownTimeoutSeconds + 10" $needed) -}}
 {{- end -}}
 {{- if .Values.split -}}
 {{- $served := list -}}
-{{- range .Values.roleSets -}}{{- $served = concat $served .roles -}}{{- end -}}
+{{- $setNames := list -}}
+{{- range .Values.roleSets -}}
+{{- $served = concat $served .roles -}}
+{{- if has .name $setNames -}}{{- fail (printf "two entries of roleSets have the name %s" .name) -}}{{- end -}}
+{{- $setNames = append $setNames .name -}}
+{{- end -}}
 {{- range list "api" "ingest" "workers" -}}
 {{- if not (has . $served) -}}{{- fail (printf "no entry of roleSets has the role %s" .) -}}{{- end -}}
 {{- end -}}
