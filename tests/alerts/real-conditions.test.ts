@@ -53,7 +53,6 @@ describe('an alert fires when its condition is real, and is silent before', need
   async function causeAll(): Promise<void> {
     const { api, db, broker } = system;
     assert.ok(broker);
-    // Without a header that says where they come from.
     const records = Array.from({ length: 150 }, () => ({
       topic: 'quiet.dlq',
       key: null,
