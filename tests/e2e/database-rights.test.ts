@@ -123,7 +123,7 @@ describe('a server', () => {
             assert.match(body.checks['rights']?.message ?? '', /SELECT on jobs\.queues/);
           });
           const doctor = await runRedrive(['doctor'], env);
-          assert.equal(doctor.code, 1);
+          assert.equal(doctor.code, 2);
           assert.match(doctor.out, new RegExp(`GRANT SELECT ON jobs\\.queues TO ${role.name}`));
           assert.match(
             doctor.out,
