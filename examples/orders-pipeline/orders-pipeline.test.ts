@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { decodeFailure } from '../../src/dlq/ingest/decoding/decode-failure.ts';
 import { stripFailureHeaders } from '../../src/dlq/ingest/decoding/strip-failure-headers.ts';
-import { createFingerprinter } from '../../src/dlq/domain/fingerprint.ts';
+import { createFingerprinter } from '../../src/kernel/fingerprint/fingerprint.ts';
 import { createLocalBroker } from '../../src/platform/broker/local/local-broker.ts';
 import type { Broker, BrokerRecord, Header, Position } from '../../src/platform/broker/port.ts';
 import { runOrdersPipeline } from './orders-pipeline.ts';
@@ -90,10 +90,10 @@ test('every order is either shipped or becomes a dead letter, and every cause is
   const { read } = await startShop(t, 'any');
   const deadLetters = (await read(ordersAtOnce)).filter(({ topic }) => topic === 'orders.dlq.v1');
   const fingerprint = createFingerprinter();
-  const causes = Map.groupBy(
-    deadLetters,
-    ({ record }) => fingerprint(decodeFailure(record.headers)).basis.message,
-  );
+  const causes = Map.groupBy(deadLetters, ({ record }) => {
+    const { basis } = fingerprint(decodeFailure(record.headers));
+    return `${basis.class}: ${basis.template}`;
+  });
   assert.deepEqual([...causes.keys()].toSorted(), [
     'NoCarrierError: no carrier for category gift card',
     'SyntaxError: Unterminated string in JSON at position <n> (line <n> column <n>)',

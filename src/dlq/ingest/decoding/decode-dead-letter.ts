@@ -1,5 +1,5 @@
 import type { DeadLetter } from '../../domain/dead-letter.ts';
-import { createFingerprinter } from '../../domain/fingerprint.ts';
+import { createFingerprinter } from '../../../kernel/fingerprint/fingerprint.ts';
 import { resolveOriginalTopic, type OriginalTopicRule } from '../../domain/original-topic.ts';
 import type { PartitionRef, BrokerRecord } from '../../../kernel/broker-record.ts';
 import { decodeFailure } from './decode-failure.ts';

@@ -9,15 +9,34 @@ const templates: readonly (readonly [string, string])[] = [
   ['order-7C9E6679-7425-40DE-944B-E07FC1F90AE7: gone', 'order-<uuid>: gone'],
   ['took 1,234.56 ms, limit -3', 'took <n> ms, limit <n>'],
   ['partitions [0, 1, 2] are behind', 'partitions [<n>] are behind'],
-  ['waited 30s for lock 0x7f3a', 'waited <n>s for lock <id>'],
+  ['waited 30s for lock 0x7f3a', 'waited <duration> for lock <id>'],
   ['commit a1b2c3d4e5f6 failed', 'commit <id> failed'],
   ['id 01ARZ3NDEKTSV4RRFFQ69G5FAV is taken', 'id <id> is taken'],
   ['no such user \'ann\' in "users"', 'no such user \'<text>\' in "<text>"'],
+  [
+    'null value in column "email" of relation "users_7"',
+    'null value in column "email" of relation "users_<n>"',
+  ],
+  [
+    "cannot read properties of undefined (reading 'id')",
+    "cannot read properties of undefined (reading 'id')",
+  ],
+  ['rejected Order(id=17, name=Ann (old)) twice', 'rejected Order(<fields>) twice'],
+  ['rejected Order{id=17, name=[a', 'rejected Order{<fields>}'],
+  ['bad &{ID:17 Name:ann}', 'bad &{<fields>}'],
+  ['Key (email)=(ann) already exists', 'Key (email)=(<fields>) already exists'],
+  ['expired on Fri, 20 Feb 2026 10:30:00 GMT', 'expired on <time>'],
+  ['expired on Feb 20, 2026, 10:30:00 AM.', 'expired on <time>.'],
+  ['expired on 20/Feb/2026:10:30:00 +0000', 'expired on <time>'],
+  ['cannot read "{"id":"x"}" (1)', 'cannot read "<text>" (<n>)'],
+  ['timed out after 1m30.5s, PT1M30S or 500ms', 'timed out after <duration> or <duration>'],
+  ['10MB exceed 512KiB by 1.5e3 %', '<size> exceed <size> by <n> %'],
+  ['connect [2001:db8::1]:443 refused', 'connect <address> refused'],
   ["can't find the user's cart", "can't find the user's cart"],
   ['キー「注文-12」が“不正”です', 'キー「<text>」が“<text>”です'],
   ['注文4711が見つかりません', '注文<n>が見つかりません'],
   ['expired at 2026-02-20T10:30:00.123Z', 'expired at <time>'],
-  ['expired at 2026-02-20 10:30:00', 'expired at <time> <time>'],
+  ['expired at 2026-02-20 10:30:00', 'expired at <time>'],
   ['Connection to 10.0.0.12:5432 refused', 'Connection to <address> refused'],
   ['Connection to db-3.internal.example:5432 refused.', 'Connection to <address> refused.'],
   ['broker-2/10.1.2.3:9092 (id: 2 rack: null)', 'broker-<n>/<address> (id: <n> rack: null)'],
@@ -27,7 +46,7 @@ const templates: readonly (readonly [string, string])[] = [
   ['no file /var/data/2026/report-17.csv', 'no file /var/data/<n>/report-<n>.csv'],
   ['jdbc:postgresql://db/orders is away', '<url> is away'],
   ['cannot cast com.acme.Order@1b2c3d4', 'cannot cast com.acme.Order@<id>'],
-  ['{"id":"x1","total":12}', '{"<text>":"<text>","<text>":<n>}'],
+  ['cannot parse {"id":"x1","total":12}', 'cannot parse {<fields>}'],
   ['  two\n\tlines  ', 'two lines'],
   ['', ''],
 ];
@@ -75,7 +94,7 @@ test('only the beginning of a long message matters', () => {
 });
 
 test('takes linear time', () => {
-  const hostile = `' " “ 'a'b . : 1. 1: a@ @1 /1 - 1a <n>, a.1- +1 :// <url> \\`.split(' ');
+  const hostile = `{" A{a= ( =( [ ' " “ 'a'b . : 1. 1: a@ @1 /1 - 1a <n>, a.1- +1 :// <url> \\`.split(' ');
   const started = performance.now();
   for (const piece of [...hostile, ' ', "'a'b "])
     for (const end of ['', 'x', '1', "'"]) templateOf(piece.repeat(2047).slice(0, 2047) + end);
