@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { bigInteger, int32, int64 } from './codecs.ts';
+import { bigInteger, decimal, int32, int32OrDecimal, int64, int64OrDecimal } from './codecs.ts';
 
 const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex');
 
@@ -36,4 +36,20 @@ test('bytes of any other length are not a number', () => {
   for (const length of [0, 1, 3, 5, 8]) assert.equal(int32(Buffer.alloc(length)), undefined);
   for (const length of [0, 4, 7, 9]) assert.equal(int64(Buffer.alloc(length)), undefined);
   for (const length of [0, 9, 1000]) assert.equal(bigInteger(Buffer.alloc(length)), undefined);
+});
+
+test('a decimal has a sign at most, digits, and no more than a long needs', () => {
+  assert.equal(decimal(Buffer.from('42')), 42n);
+  assert.equal(decimal(Buffer.from('-1')), -1n);
+  assert.equal(decimal(Buffer.from('9223372036854775807')), 2n ** 63n - 1n);
+  for (const text of ['', '-', ' 1', '1 ', '+1', '1.0', '1e3', '0x1', '1\n', '٣', '1'.repeat(21)])
+    assert.equal(decimal(Buffer.from(text)), undefined, text);
+});
+
+test('where both are possible, digits are decimal and other bytes binary', () => {
+  assert.equal(int32OrDecimal(Buffer.from('1234')), 1234n);
+  assert.equal(int32OrDecimal(bytes('00000003')), 3n);
+  assert.equal(int64OrDecimal(Buffer.from('12345678')), 12_345_678n);
+  assert.equal(int64OrDecimal(bytes('0123456789abcdef')), 81_985_529_216_486_895n);
+  assert.equal(int64OrDecimal(bytes('0102')), undefined);
 });

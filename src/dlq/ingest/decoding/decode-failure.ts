@@ -1,14 +1,15 @@
 import { cleanText } from '../../../kernel/text.ts';
 import type { Header } from '../../../kernel/broker-record.ts';
 import {
-  dialects,
-  isAmong,
+  proves,
   type Dialect,
   type DialectName,
+  type ErrorField,
   type IntegerField,
   type Reading,
   type TextField,
-} from './dialects.ts';
+} from './dialect.ts';
+import { dialects } from './dialects.ts';
 import type { HeaderError } from './header-error.ts';
 
 /** What a dead letter's headers say about its failure. Texts are cleaned and cut; the topic name is not checked. */
@@ -32,6 +33,7 @@ const STACK_MAX_BYTES = 64 * 1024;
 const NAME_MAX_BYTES = 1024;
 
 const INT32_MAX = 2 ** 31 - 1;
+const INT64_MAX = 2n ** 63n - 1n;
 
 /** The end of the year 9999: ISO 8601 readers do not accept later dates. */
 const TIMESTAMP_MAX_MS = 253_402_300_799_999;
@@ -39,7 +41,7 @@ const TIMESTAMP_MAX_MS = 253_402_300_799_999;
 /** Never throws: ignores malformed headers. */
 export function decodeFailure(headers: readonly Header[]): Failure {
   const names = headers.map((header) => header.key.toString('latin1'));
-  const dialect = dialects.find(({ evidence }) => names.some((name) => isAmong(evidence, name)));
+  const dialect = dialects.find(({ evidence }) => proves(evidence, names));
   return dialect === undefined ? unknownFailure : failureOf(dialect, collect(dialect, headers, names));
 }
 
@@ -56,37 +58,54 @@ const unknownFailure: Failure = {
   attempts: undefined,
 };
 
-type Fields = Partial<Record<TextField | IntegerField, Readonly<{ reading: Reading; value: Buffer }>>>;
+type Field = TextField | IntegerField;
+type Fields = Partial<Record<Field, Readonly<{ reading: Reading; value: Buffer }>>>;
 
-/** Every hop of a dead letter repeats its headers: the first one has the origin, the last one the latest failure. */
+/**
+ * Every hop of a dead letter repeats its headers: the oldest one has the origin, the newest one the latest failure.
+ * An error's fields are of one hop: a class is never combined with the message of an earlier failure.
+ */
 function collect(dialect: Dialect, headers: readonly Header[], names: readonly string[]): Fields {
-  const fields: Fields = {};
-  for (const [index, { value }] of headers.entries()) {
-    const reading = dialect.reads.get(names[index] ?? '');
+  const isNewestFirst = dialect.newHeaders === 'first';
+  const [origin, error]: [Fields, Fields] = [{}, {}];
+  const ofThisHop = new Set<string>();
+  for (let index = 0; index < headers.length; index += 1) {
+    const at = isNewestFirst ? headers.length - 1 - index : index;
+    const name = names[at] ?? '';
+    const reading = dialect.reads.get(name);
+    const value = headers[at]?.value ?? null;
     if (reading === undefined || value === null) continue;
-    if (isOfLatestHop[reading.field] || fields[reading.field] === undefined)
-      fields[reading.field] = { reading, value };
+    if (!isErrorField(reading.field)) {
+      if (reading.field === 'attempts' || origin[reading.field] === undefined)
+        origin[reading.field] = { reading, value };
+      continue;
+    }
+    if (ofThisHop.has(name)) {
+      ofThisHop.clear();
+      for (const field of errorFields) delete error[field];
+    }
+    ofThisHop.add(name);
+    error[reading.field] = { reading, value };
   }
-  return fields;
+  return { ...origin, ...error };
 }
 
-const isOfLatestHop: Readonly<Record<TextField | IntegerField, boolean>> = {
-  errorMessage: true,
-  errorClass: true,
-  causeClass: true,
-  errorStack: true,
-  attempts: true,
-  consumerGroup: false,
-  originalTopic: false,
-  originalPartition: false,
-  originalOffset: false,
-  originalTimestampMs: false,
-};
+const errorFields: readonly ErrorField[] = [
+  'errorMessage',
+  'causeMessage',
+  'errorClass',
+  'causeClass',
+  'errorStack',
+];
+
+function isErrorField(field: Field): field is ErrorField {
+  return errorFields.some((known) => known === field);
+}
 
 function failureOf(dialect: Dialect, fields: Fields): Failure {
   const error = dialect.unwrap({
     // The wrapper around a message may be longer than the limit of the message.
-    message: text(fields, 'errorMessage', STACK_MAX_BYTES),
+    message: text(fields, 'causeMessage', STACK_MAX_BYTES) ?? text(fields, 'errorMessage', STACK_MAX_BYTES),
     class: text(fields, 'causeClass', NAME_MAX_BYTES) ?? text(fields, 'errorClass', NAME_MAX_BYTES),
     stack: text(fields, 'errorStack', STACK_MAX_BYTES),
   });
@@ -110,10 +129,12 @@ function messageOf(error: HeaderError): string {
 }
 
 function text(fields: Fields, field: TextField, maxBytes: number): string | undefined {
-  const value = fields[field]?.value;
-  if (value === undefined) return undefined;
-  const decoded = cleanText(value, maxBytes);
-  return /\S/.test(decoded) ? decoded : undefined;
+  const found = fields[field];
+  if (found === undefined) return undefined;
+  const decoded = cleanText(found.value, maxBytes);
+  if (!/\S/.test(decoded)) return undefined;
+  const parse = 'parse' in found.reading ? found.reading.parse : undefined;
+  return parse === undefined ? decoded : parse(decoded);
 }
 
 function integer(fields: Fields, field: IntegerField, max: number): number | undefined {
@@ -126,5 +147,5 @@ function natural(fields: Fields, field: IntegerField): bigint | undefined {
   const found = fields[field];
   if (found === undefined || !('codec' in found.reading)) return undefined;
   const value = found.reading.codec(found.value);
-  return value === undefined || value < 0n ? undefined : value;
+  return value === undefined || value < 0n || value > INT64_MAX ? undefined : value;
 }

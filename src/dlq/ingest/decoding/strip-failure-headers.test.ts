@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Header } from '../../../kernel/broker-record.ts';
-import { decodeFailure } from './decode-failure.ts';
 import { readGoldenRecord } from '../../../../tests/support/golden/golden-record.ts';
 import { stripFailureHeaders } from './strip-failure-headers.ts';
 
@@ -12,27 +11,6 @@ const header = (key: string, value: string | null = 'x'): Header => ({
 });
 
 const namesOf = (headers: readonly Header[]): string[] => headers.map(({ key }) => key.toString());
-
-test('of every golden record only the headers of the application are left', () => {
-  for (const name of [
-    'plain',
-    'plain-x-headers',
-    'spring-kafka-2-dead-letter',
-    'spring-kafka-2-key-deserialization',
-    'spring-kafka-3-dead-letter',
-    'spring-kafka-3-deserialization',
-    'spring-kafka-3-retryable-topic',
-    'spring-kafka-3-second-hop',
-  ]) {
-    const { headers } = readGoldenRecord(name);
-    const rest = stripFailureHeaders(headers, decodeFailure(headers).dialect);
-    assert.deepEqual(
-      rest,
-      headers.filter(({ key }) => key.toString() === 'traceparent'),
-      name,
-    );
-  }
-});
 
 test('our own headers of an earlier republish are removed', () => {
   const headers = [

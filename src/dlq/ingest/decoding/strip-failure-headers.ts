@@ -1,6 +1,7 @@
 import type { Header } from '../../../kernel/broker-record.ts';
 import { redriveHeaders } from '../../domain/redrive-headers.ts';
-import { dialects, isAmong } from './dialects.ts';
+import { isAmong } from './dialect.ts';
+import { dialects } from './dialects.ts';
 
 /**
  * The headers that a record had before it failed, in order and byte for byte: without the failure headers of any

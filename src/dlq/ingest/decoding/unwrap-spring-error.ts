@@ -1,4 +1,5 @@
 import type { HeaderError } from './header-error.ts';
+import { afterLast, causeOf, rootOfStack, type JavaCause } from './java-cause.ts';
 
 /**
  * Spring wraps errors: the message begins with the listener's signature, or is only "failed to deserialize". Version 3
@@ -25,35 +26,13 @@ function isWrapper(className: string | undefined): boolean {
   return className === undefined || WRAPPERS.has(className);
 }
 
-type Cause = Readonly<{ class: string | undefined; message: string | undefined }>;
-
-function nestedCause(message: string | undefined): Cause | undefined {
+function nestedCause(message: string | undefined): JavaCause | undefined {
   if (message === undefined) return undefined;
   const nested = afterLast(message, 'nested exception is ') ?? afterLast(message, 'Caused by: ');
   return nested === undefined ? undefined : causeOf(nested);
 }
 
-function appendedCause(message: string | undefined): Cause | undefined {
+function appendedCause(message: string | undefined): JavaCause | undefined {
   const appended = message?.replace(WRAPPER_MESSAGE, '');
   return appended === undefined || appended === '' ? undefined : { class: undefined, message: appended };
-}
-
-function rootOfStack(stack: string | undefined): Cause | undefined {
-  if (stack === undefined) return undefined;
-  const root = afterLast(stack, '\nCaused by: ') ?? stack;
-  const frames = /\n\t(?:at |\.\.\. )/.exec(root);
-  return causeOf(frames === null ? root : root.slice(0, frames.index));
-}
-
-function afterLast(text: string, mark: string): string | undefined {
-  const at = text.lastIndexOf(mark);
-  return at < 0 ? undefined : text.slice(at + mark.length);
-}
-
-/** Parses the output of Java's `Throwable.toString`: `<class>: <message>`, or the class alone. */
-function causeOf(text: string): Cause {
-  const trimmed = text.trim();
-  const className = /^[\w$]+(?:\.[\w$]+)+(?=: |:?$)/.exec(trimmed)?.[0];
-  const message = className === undefined ? trimmed : trimmed.slice(className.length + 1).trim();
-  return { class: className, message: message === '' ? undefined : message };
 }
