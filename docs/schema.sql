@@ -107,6 +107,44 @@ TABLE dlq.message_history
     detail text
     target_topic text
     published_sha256 bytea
+TABLE dlq.redrive_items WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05)
+    redrive_id uuid NOT NULL
+    position integer NOT NULL
+    message_id uuid NOT NULL
+    planned_epoch bigint NOT NULL
+    target text NOT NULL
+    key_hash bytea
+    stage integer
+    claim_epoch bigint
+    outcome text
+    attempt_no integer
+    partition integer
+    offset bigint
+    reason text
+    settled_at timestamp with time zone
+TABLE dlq.redrives WITH (fillfactor=50)
+    id uuid NOT NULL
+    kind text NOT NULL DEFAULT 'retry'::text
+    state text NOT NULL DEFAULT 'planning'::text
+    state_reason text
+    filter jsonb NOT NULL
+    options jsonb NOT NULL
+    actor text NOT NULL
+    reason text NOT NULL
+    operation_id text
+    frozen_at timestamp with time zone
+    counts jsonb
+    stage integer
+    watch_until timestamp with time zone
+    receipt jsonb
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    planned_at timestamp with time zone
+    started_at timestamp with time zone
+    finished_at timestamp with time zone
+    lease_owner text
+    lease_until timestamp with time zone
+    lease_epoch bigint NOT NULL DEFAULT 0
+    lease_lost boolean NOT NULL DEFAULT false
 TABLE dlq.source_partitions
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     cluster_id text NOT NULL
@@ -537,6 +575,11 @@ CONSTRAINT dlq.dlq_messages dlq_messages_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.dlq_messages_archive chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
 CONSTRAINT dlq.dlq_messages_archive dlq_messages_archive_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
+CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text])))
+CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
+CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = 'retry'::text))
+CONSTRAINT dlq.redrives chk_redrives_state CHECK ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text, 'finished'::text, 'cancelled'::text, 'failed'::text, 'expired'::text])))
+CONSTRAINT dlq.redrives redrives_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
@@ -624,6 +667,12 @@ CREATE INDEX dlq_messages_archive_status_idx ON dlq.dlq_messages_archive USING b
 CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING btree (source_topic_id, source_partition, source_offset)
 CREATE INDEX idx_dlq_messages_archive_source_topic ON dlq.dlq_messages_archive USING btree (source_topic)
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
+CREATE INDEX idx_redrive_items_blocking ON dlq.redrive_items USING btree (redrive_id, key_hash) WHERE ((key_hash IS NOT NULL) AND (outcome = ANY (ARRAY['failed'::text, 'unknown'::text, 'skipped'::text, 'came_back'::text])))
+CREATE UNIQUE INDEX redrive_items_pkey ON dlq.redrive_items USING btree (redrive_id, "position")
+CREATE UNIQUE INDEX uq_redrive_items_message ON dlq.redrive_items USING btree (message_id, redrive_id)
+CREATE INDEX idx_redrives_created_at ON dlq.redrives USING btree (created_at, id)
+CREATE INDEX idx_redrives_open ON dlq.redrives USING btree (created_at, id) WHERE ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text])) OR ((state = 'cancelled'::text) AND (receipt IS NULL)))
+CREATE UNIQUE INDEX redrives_pkey ON dlq.redrives USING btree (id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
 CREATE UNIQUE INDEX value_parts_pkey ON dlq.value_parts USING btree (id, n)

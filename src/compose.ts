@@ -308,7 +308,7 @@ function servicesOf(
     wake,
     replica,
     credentials,
-    ...(roles.includes('api') || roles.includes('workers') ? reapers : []),
+    ...(roles.includes('api') || roles.includes('workers') ? [...reapers, dlq.redrives] : []),
     ...(roles.includes('workers') ? workers : []),
     ...(roles.includes('ingest') && dlq.reader !== null ? [dlq.reader] : []),
     dlq.retries,

@@ -28,6 +28,8 @@ import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
 import { addDecideRoutes } from './decide/routes.ts';
 import type { Publish } from './redrive/publish-claimed.ts';
 import type { RetryAllDeps } from './redrive/retry-all.ts';
+import { createRedriveRunner } from './redrive/planned/redrive-runner.ts';
+import { addRedrivePlanRoutes } from './redrive/planned/redrive-routes.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
 import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
 import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
@@ -81,6 +83,8 @@ export type Dlq = Readonly<{
   addRoutes(app: HttpApp, stopping: AbortSignal): void;
   /** Its stop waits for running retries, even if their clients have disconnected. */
   retries: Service;
+  /** Plans and runs redrives; runs in every process with role api or workers. */
+  redrives: Service;
   /** Ends attempts whose lease expired; runs in every process that retries. */
   reaper: Service;
   /** Reads dead-letter topics; null without a broker. */
@@ -94,6 +98,10 @@ const tracer = trace.getTracer('redrive');
 const reapEveryMs = 2000;
 /** How many messages a bulk retry claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;
+/** Of one redrive. */
+const maxRedriveItems = 1_000_000;
+/** A redrive whose target accepts nothing for this long stops. */
+const redriveOutageMs = 10 * 60_000;
 
 /** A database of the predecessor has the first migrations, but no history of them. */
 export const dlqMigrations: MigrationSource = {
@@ -122,6 +130,7 @@ export function createDlq(deps: DlqDeps): Dlq {
       app.setReplySerializer((payload) => stringifyWithRaw(payload));
       addBrowseRoutes(app, { db, broker });
       addRedriveRoutes(app, { ...retryDeps, stopping });
+      addRedrivePlanRoutes(app, { db, makeId: createUuidMaker(deps.clock), maxItems: maxRedriveItems });
       addDecideRoutes(app, {
         db,
         broker,
@@ -145,6 +154,14 @@ export function createDlq(deps: DlqDeps): Dlq {
       onError: (error) => log.warn({ err: error }, 'reaper failed'),
     }),
     retries: running.service,
+    redrives: createRedriveRunner({
+      ...retryDeps,
+      db,
+      maxItems: maxRedriveItems,
+      outageMs: redriveOutageMs,
+      wait: (channel, ms, signal) => deps.wake.wait(channel, ms, signal),
+      onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
+    }),
     maintenance: createMaintenance(deps, log),
     checks:
       broker === null

@@ -65,6 +65,7 @@ describe('the metrics of a running server', () => {
       'dlq discovery',
       'dlq gauges',
       'dlq reaper',
+      'dlq redrives',
       'jobs cron',
       'jobs gauges',
       'jobs push pushed',

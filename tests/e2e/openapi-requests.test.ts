@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import type { RedriveState } from '../../src/dlq/domain/redrive.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertDocumented, operations, type Placed } from '../support/openapi-document.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
@@ -51,6 +53,16 @@ const storeMessageFor = async (status: 'PENDING' | 'DEAD'): Promise<Given> => ({
   path: { id: await storeMessage(system.db, { status }) },
 });
 
+/** Another process works on it, so its state stays. */
+const addRedrive = async (state: RedriveState): Promise<Given> => {
+  const id = randomUUID();
+  await system.db.query(sql`
+    INSERT INTO dlq.redrives (id, state, filter, options, actor, reason, lease_until)
+    VALUES (${id}, ${state}, '{}', '{"rate_per_second": null, "order": "key"}', 'alice', 'fixed',
+            clock_timestamp() + interval '1 hour')`);
+  return { path: { id } };
+};
+
 const addJob = async (): Promise<Given> => {
   const { job_id } = await post('/jobs', { queue: 'mail', payload: {} });
   return { path: { id: String(job_id) } };
@@ -99,6 +111,12 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   reopenMessage: () => storeMessageFor('DEAD'),
   retryMessage: () => storeMessageFor('PENDING'),
   routeMessage: () => storeMessageFor('DEAD'),
+  getRedrive: () => addRedrive('planned'),
+  listRedriveItems: () => addRedrive('planned'),
+  startRedrive: () => addRedrive('planned'),
+  pauseRedrive: () => addRedrive('running'),
+  resumeRedrive: () => addRedrive('paused'),
+  cancelRedrive: () => addRedrive('running'),
   getJob: addJob,
   cancelJob: addJob,
   requeueJob: addDeadJob,

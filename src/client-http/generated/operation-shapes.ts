@@ -14,6 +14,7 @@ import type {
   Proof,
   Queue,
   QueuePause,
+  Redrive,
   RequeuePreview,
   Requeued,
   RetriedSagas,
@@ -223,6 +224,205 @@ export type Operations = {
       reason: string;
     }>;
     answer: Message;
+  };
+  /** List redrives, newest first. Without counts, targets and the ids of the filter, which `GET …/:id` has. */
+  listRedrives: {
+    input: Readonly<{
+      page?: number | undefined;
+      page_size?: number | undefined;
+      /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
+      cursor?: string | undefined;
+    }>;
+    answer: Readonly<{
+      redrives: readonly Readonly<{
+        id: string;
+        state:
+          | 'planning'
+          | 'planned'
+          | 'running'
+          | 'paused'
+          | 'stopped'
+          | 'finished'
+          | 'cancelled'
+          | 'failed'
+          | 'expired';
+        state_reason: string | null;
+        filter: Readonly<Record<string, unknown>>;
+        reason: string;
+        actor: string;
+        frozen_at: string | null;
+        options: Readonly<{
+          rate_per_second: number | null;
+          order: 'key' | 'none';
+        }>;
+        selected: number;
+        created_at: string;
+        started_at: string | null;
+        finished_at: string | null;
+        receipt: Readonly<{
+          /** Of the lines `position,message_id,attempt,outcome,topic,partition,offset`, in order, each ended by a line feed. */
+          sha256: string;
+          counts: Readonly<{
+            selected: number;
+            published: number;
+            not_published: number;
+            came_back: number;
+            failed: number;
+            unknown: number;
+            skipped: number;
+            cancelled: number;
+          }>;
+        }> | null;
+      }>[];
+      pagination: Readonly<{
+        total_count: number;
+        page: number;
+        page_size: number;
+        has_next: boolean;
+        /** Only if `cursor` was sent. */
+        next_cursor?: string | null;
+        /** Only if `total_count` is an estimate. */
+        total_is_estimate?: true;
+      }>;
+    }>;
+  };
+  /** Plan a redrive of the messages that match a filter. Answers at once; the plan is made in the background, and nothing is sent before it is started. Messages that arrive or change later are not touched. At most a million messages. */
+  planRedrive: {
+    input: Readonly<{
+      filter: Readonly<{
+        /** Original or dead-letter topic. */
+        topic?: string | undefined;
+        /** Default PENDING and RETRYING. Messages in RETRYING and DEAD are counted as excluded. */
+        status?: readonly ('PENDING' | 'RETRYING' | 'DEAD')[] | undefined;
+        fingerprint?: string | undefined;
+        error_class?: string | undefined;
+        /** The whole key, as UTF-8. */
+        key?: string | undefined;
+        /** Stored at or after it; ISO 8601 with its zone. */
+        since?: string | undefined;
+        /** Stored before it; ISO 8601 with its zone. */
+        until?: string | undefined;
+        ids?: readonly string[] | undefined;
+      }>;
+      reason: string;
+      rate_per_second?: number | null | undefined;
+      /** `key`: behind a message that was not published, the rest of its key is skipped. */
+      order?: 'key' | 'none' | undefined;
+      /** Not supported yet: true is answered with 422. */
+      reopen?: boolean | undefined;
+      canary?: Readonly<Record<string, unknown>> | null | undefined;
+    }>;
+    answer: Readonly<{
+      id: string;
+      state:
+        | 'planning'
+        | 'planned'
+        | 'running'
+        | 'paused'
+        | 'stopped'
+        | 'finished'
+        | 'cancelled'
+        | 'failed'
+        | 'expired';
+    }>;
+  };
+  /** Get one redrive with its counts. Shows the plan, the progress and, at the end, the receipt. */
+  getRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: Redrive;
+  };
+  /** Cancel a redrive. After the answer no further message is claimed. Those that wait end as cancelled; those in flight are settled. */
+  cancelRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason?: string | undefined;
+    }>;
+    answer: Redrive;
+  };
+  /** List the messages of a redrive in the order of sending. Each message has one outcome; `waiting` and `in_flight` have none yet. */
+  listRedriveItems: {
+    input: Readonly<{
+      outcome?:
+        | 'waiting'
+        | 'in_flight'
+        | 'published'
+        | 'not_published'
+        | 'came_back'
+        | 'failed'
+        | 'unknown'
+        | 'skipped'
+        | 'cancelled'
+        | undefined;
+      page?: number | undefined;
+      page_size?: number | undefined;
+      /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
+      cursor?: string | undefined;
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: Readonly<{
+      items: readonly Readonly<{
+        position: number;
+        message_id: string;
+        target: string;
+        outcome:
+          | 'waiting'
+          | 'in_flight'
+          | 'published'
+          | 'not_published'
+          | 'came_back'
+          | 'failed'
+          | 'unknown'
+          | 'skipped'
+          | 'cancelled';
+        attempt: number | null;
+        partition: number | null;
+        offset: number | null;
+        reason: string | null;
+        settled_at: string | null;
+      }>[];
+      pagination: Readonly<{
+        total_count: number;
+        page: number;
+        page_size: number;
+        has_next: boolean;
+        /** Only if `cursor` was sent. */
+        next_cursor?: string | null;
+        /** Only if `total_count` is an estimate. */
+        total_is_estimate?: true;
+      }>;
+    }>;
+  };
+  /** Pause a running redrive. After the answer no further message is claimed; those in flight are settled. */
+  pauseRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason?: string | undefined;
+    }>;
+    answer: Redrive;
+  };
+  /** Resume a paused or stopped redrive. Continues with the messages that have no outcome yet. */
+  resumeRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason?: string | undefined;
+    }>;
+    answer: Redrive;
+  };
+  /** Start a planned redrive. Publishes the messages of the plan, in its order. */
+  startRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason?: string | undefined;
+    }>;
+    answer: Redrive;
   };
   /** List the partitions of dead-letter topics. Shows position, lag, owner and state of each partition that is or was read. */
   listSources: {

@@ -419,6 +419,87 @@ export type QueuePause = Readonly<{
   paused_reason: string | null;
 }>;
 
+export type Redrive = Readonly<{
+  id: string;
+  state:
+    | 'planning'
+    | 'planned'
+    | 'running'
+    | 'paused'
+    | 'stopped'
+    | 'finished'
+    | 'cancelled'
+    | 'failed'
+    | 'expired';
+  state_reason: string | null;
+  filter: Readonly<Record<string, unknown>>;
+  reason: string;
+  actor: string;
+  frozen_at: string | null;
+  options: Readonly<{
+    rate_per_second: number | null;
+    order: 'key' | 'none';
+  }>;
+  /** `selected` is the sum of the others but `excluded`. */
+  counts: Readonly<{
+    selected: number;
+    excluded: number;
+    waiting: number;
+    in_flight: number;
+    quiet: number;
+    published: number;
+    not_published: number;
+    came_back: number;
+    failed: number;
+    unknown: number;
+    skipped: number;
+    cancelled: number;
+  }>;
+  excluded: readonly Readonly<{
+    reason:
+      | 'attempts_used_up'
+      | 'dead'
+      | 'being_retried'
+      | 'in_another_redrive'
+      | 'unroutable'
+      | 'no_value'
+      | 'target_missing'
+      | 'target_not_writable'
+      | 'target_not_allowed'
+      | 'archived'
+      | 'not_found';
+    count: number;
+    /** At most 100. */
+    sample_ids: readonly string[];
+  }>[];
+  /** The 100 largest. */
+  targets: readonly Readonly<{
+    topic: string;
+    count: number;
+    /** Consumer groups that failed on these messages. */
+    groups: readonly string[];
+  }>[];
+  rate_now: number | null;
+  eta_seconds: number | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  receipt: Readonly<{
+    /** Of the lines `position,message_id,attempt,outcome,topic,partition,offset`, in order, each ended by a line feed. */
+    sha256: string;
+    counts: Readonly<{
+      selected: number;
+      published: number;
+      not_published: number;
+      came_back: number;
+      failed: number;
+      unknown: number;
+      skipped: number;
+      cancelled: number;
+    }>;
+  }> | null;
+}>;
+
 export type RequeuePreview = Readonly<{
   preview: true;
   matched: number;

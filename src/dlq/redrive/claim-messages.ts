@@ -44,6 +44,9 @@ export type Reroute = Readonly<{
   misnamed: string | null;
 }>;
 
+/** A target for each message, in SQL, or one for all that need it. */
+export type ClaimTarget = Reroute | Readonly<Record<keyof Reroute, Sql>>;
+
 /**
  * Starts attempts: the claimed rows become RETRYING, count the attempt, and note the hash of what will be published,
  * so that it is recognised if it comes back as a dead letter.
@@ -51,7 +54,7 @@ export type Reroute = Readonly<{
 export async function claimMessages(
   { worker, leaseMs }: ClaimDeps,
   where: Sql,
-  { actor, limit, reroute }: Readonly<{ actor: string; limit: number; reroute: Reroute }>,
+  { actor, limit, reroute }: Readonly<{ actor: string; limit: number; reroute: ClaimTarget }>,
 ): Promise<ClaimedBatch> {
   const hasRoute = reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
   const { lease, rows } = await claim<ClaimedRow>(worker, messages, {

@@ -1,7 +1,7 @@
 import { remainingMs, type Lease } from '../../kernel/lease.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
 import { cleanText } from '../../kernel/text.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
@@ -24,11 +24,18 @@ export const attemptEnds: readonly AttemptOutcome['end'][] = [
   'released',
 ];
 
+type Outcomes = ReadonlyMap<string, AttemptOutcome>;
+
 /** The attempts of one claim. */
 export type EndedAttempts = Readonly<{
   lease: Lease;
-  outcomes: ReadonlyMap<string, AttemptOutcome>;
+  outcomes: Outcomes;
   actor: string;
+  /** What is written in the same transaction, whether or not the message's row still matched. */
+  also?: Readonly<{
+    transaction: Database['transaction'];
+    write: (tx: Queryable, outcomes: Outcomes) => Promise<void>;
+  }>;
 }>;
 
 /** Each row's status after the settle, whoever wrote it; null if the row was deleted. */
@@ -42,7 +49,7 @@ export async function settleAttempts(deps: SettleDeps, attempts: EndedAttempts):
   const { worker } = deps;
   const statuses = new Map<string, Status | null>();
   const store = async (outcomes: readonly (readonly [string, AttemptOutcome])[]): Promise<void> => {
-    const settled = await settleOnce(worker, { ...attempts, outcomes: new Map(outcomes) });
+    const settled = await settleWith(worker, { ...attempts, outcomes: new Map(outcomes) });
     for (const [id, status] of settled) statuses.set(id, status);
   };
   await storeBatch([...attempts.outcomes], {
@@ -52,6 +59,16 @@ export async function settleAttempts(deps: SettleDeps, attempts: EndedAttempts):
     onRetry: deps.onSettleRetry,
   });
   return statuses;
+}
+
+async function settleWith(worker: Worker, attempts: EndedAttempts): Promise<SettledStatuses> {
+  const { also, outcomes } = attempts;
+  if (also === undefined) return settleOnce(worker, attempts);
+  return also.transaction(async (tx) => {
+    const statuses = await settleOnce({ ...worker, db: tx }, attempts);
+    await also.write(tx, outcomes);
+    return statuses;
+  });
 }
 
 function withoutText(outcome: AttemptOutcome): AttemptOutcome {
@@ -242,6 +259,11 @@ export async function reapAttempts(db: Queryable, id?: string): Promise<number> 
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
       SELECT id, 'lease_expired', 'reaper', 'RETRYING', status, retry_count, attempt_no, lease_epoch, detail
       FROM reaped
+    ), lost AS (
+      UPDATE dlq.redrive_items i
+      SET outcome = 'unknown', reason = reaped.detail, settled_at = clock_timestamp()
+      FROM reaped
+      WHERE i.message_id = reaped.id AND i.claim_epoch IS NOT NULL AND i.outcome IS NULL
     )${notifyDead(sql`reaped`)}`,
   });
   return rows.length;

@@ -7,6 +7,7 @@ import {
   type PageRequest,
 } from '../../kernel/page.ts';
 import type { HttpApp } from './http-app.ts';
+import type { NamedErrorStatus } from './openapi/document-parts.ts';
 import { readPageQuery } from './slice-input.ts';
 
 /** One page of a list. */
@@ -27,6 +28,8 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   operationId: string;
   summary: string;
   description: string;
+  /** Errors besides those of every route. */
+  errors?: readonly NamedErrorStatus[];
   params?: TSchema;
   query: Query;
   answer: TSchema;
@@ -43,11 +46,12 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
 }>;
 
 export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: ListRoute<Query, Item>): void {
-  const { slice, path, operationId, summary, description, params, query, answer, rowBytes } = route;
+  const { slice, path, operationId, summary, description, errors, params, query, answer, rowBytes } = route;
   const schema = {
     operationId,
     summary,
     description,
+    ...(errors === undefined ? {} : { errors }),
     ...(params === undefined ? {} : { params }),
     querystring: query,
     response: { 200: answer },

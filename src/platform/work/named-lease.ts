@@ -1,9 +1,9 @@
 import { sleep } from '../../kernel/clock.ts';
-import { remainingMs, type Lease } from '../../kernel/lease.ts';
+import type { Lease } from '../../kernel/lease.ts';
 import type { Service } from '../../kernel/service.ts';
 import { sql } from '../postgres/sql.ts';
-import { createLeaseRenewer } from './lease-renewer.ts';
-import { claim, leaseIsOver, release, renew, type Worker, type WorkTable } from './work.ts';
+import { workLeased } from './leased-work.ts';
+import { claim, leaseIsOver, type Worker, type WorkTable } from './work.ts';
 
 /**
  * Work that one process does at a time. The process that has the named lease runs `work`, which gets a signal that
@@ -37,7 +37,12 @@ export function createNamedLease(worker: Worker, options: NamedLeaseOptions): Se
       try {
         const lease = await take(worker, options);
         if (lease !== undefined)
-          await workLeased(worker, options, lease, { stopping: stopping.signal, beat });
+          await workLeased(
+            worker,
+            { table: leases, key: options.name, lease, ...options },
+            stopping.signal,
+            (leased) => options.work(leased, beat),
+          );
         beat();
       } catch (error) {
         options.onError(error);
@@ -70,49 +75,4 @@ async function take(worker: Worker, { name, leaseMs }: NamedLeaseOptions): Promi
     returning: sql`t.name`,
   });
   return claimed.rows.length === 1 ? claimed.lease : undefined;
-}
-
-/** Works and renews in parallel; returns when the work is done, the lease is lost or the process stops. */
-async function workLeased(
-  worker: Worker,
-  options: NamedLeaseOptions,
-  lease: Lease,
-  { stopping, beat }: Readonly<{ stopping: AbortSignal; beat: () => void }>,
-): Promise<void> {
-  const ended = new AbortController();
-  const leased = AbortSignal.any([ended.signal, stopping]);
-  const renewing = keepRenewing(worker, options, lease, leased).finally(() => ended.abort());
-  try {
-    await options.work(leased, beat);
-  } finally {
-    ended.abort();
-    await renewing;
-    await release(worker.db, leases, { keys: [options.name], epoch: lease.epoch });
-  }
-}
-
-/** Returns when the lease is lost or has expired on our own clock. */
-async function keepRenewing(
-  worker: Worker,
-  { name, leaseMs, onError }: NamedLeaseOptions,
-  claimed: Lease,
-  leased: AbortSignal,
-): Promise<void> {
-  let lease = claimed;
-  let isLost = false;
-  const renewer = createLeaseRenewer<Readonly<{ name: string; lease: Lease }>>({
-    clock: worker.clock,
-    leaseMs,
-    leased: () => [{ name, lease }],
-    renew: (items) => renew(worker, leases, items, { keyOf: (item) => item.name, leaseMs }),
-    onRenewed({ renewed, lost, endsAtMs }) {
-      if (renewed.length > 0) lease = { ...lease, endsAtMs };
-      isLost = lost.length > 0;
-    },
-  });
-  const isAlive = (): boolean => !isLost && remainingMs(lease, worker.clock) > 0;
-  while (!leased.aborted && isAlive()) {
-    await sleep(leaseMs / 30, leased);
-    if (!leased.aborted) await renewer.renewDue().catch(onError);
-  }
 }

@@ -53,10 +53,32 @@ async function useDlq({
   await post(`${second}/dead`, { reason: 'tried' });
   await post(`${second}/reopen`, { reason: 'tried' });
   await remove(third);
+  await useRedrives(get, post, topic);
   await post(`${root}/${topic}/retry-all`);
   for (const path of [first, `${first}/history`, `${first}/raw`]) await get(path);
   for (const path of ['', '/messages', '/sources', '/accounting']) await get(`${root}${path}`);
   await post(`${root}/sources/${topic}.dlq/0/seek`, { earliest: true, reason: 'tried' });
+}
+
+async function useRedrives(get: Get, post: Post, topic: string): Promise<void> {
+  const root = '/api/v1/dlq/redrives';
+  const becomes = (path: string, state: string): Promise<void> =>
+    eventually(async () => {
+      const redrive = await get(path);
+      assert.equal(redrive['state'], state);
+      assert.ok(state === 'planned' || redrive['receipt'] !== null);
+    });
+  const plan = async (): Promise<string> => {
+    const { id } = await post(root, { filter: { topic }, reason: 'tried', rate_per_second: 1 });
+    await becomes(`${root}/${String(id)}`, 'planned');
+    return `${root}/${String(id)}`;
+  };
+  const [run, cancelled] = [await plan(), await plan()];
+  for (const command of ['start', 'pause', 'resume']) await post(`${run}/${command}`);
+  await post(`${cancelled}/cancel`);
+  await becomes(run, 'finished');
+  await becomes(cancelled, 'cancelled');
+  for (const path of [root, `${run}/items`]) await get(path);
 }
 
 async function useOutbox(get: Get, post: Post): Promise<void> {

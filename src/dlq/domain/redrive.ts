@@ -1,0 +1,62 @@
+/**
+ * A redrive: a planned bulk retry. Its state changes like this:
+ *
+ *   planning --planned-->  planned --start--> running --finish--> finished
+ *            --fail-->     failed          --pause--> paused  --resume--> running
+ *                                          --stop-->  stopped --resume--> running
+ *   planned --expire--> expired
+ *   planning, planned, running, paused, stopped --cancel--> cancelled
+ *
+ * `stopped` is an outage that lasted too long: it needs attention. Only a running redrive claims messages. What it has
+ * claimed is settled in every state.
+ */
+export const redriveStates = [
+  'planning',
+  'planned',
+  'running',
+  'paused',
+  'stopped',
+  'finished',
+  'cancelled',
+  'failed',
+  'expired',
+] as const;
+export type RedriveState = (typeof redriveStates)[number];
+
+/** What a person does to a redrive. */
+export const redriveCommands = ['start', 'pause', 'resume', 'cancel'] as const;
+export type RedriveCommand = (typeof redriveCommands)[number];
+
+export const redriveChanges = [...redriveCommands, 'planned', 'fail', 'expire', 'stop', 'finish'] as const;
+export type RedriveChange = (typeof redriveChanges)[number];
+
+const legal: Readonly<Record<RedriveChange, Readonly<{ from: readonly RedriveState[]; to: RedriveState }>>> =
+  {
+    planned: { from: ['planning'], to: 'planned' },
+    fail: { from: ['planning'], to: 'failed' },
+    expire: { from: ['planned'], to: 'expired' },
+    start: { from: ['planned'], to: 'running' },
+    pause: { from: ['running'], to: 'paused' },
+    stop: { from: ['running'], to: 'stopped' },
+    resume: { from: ['paused', 'stopped'], to: 'running' },
+    finish: { from: ['running'], to: 'finished' },
+    cancel: { from: ['planning', 'planned', 'running', 'paused', 'stopped'], to: 'cancelled' },
+  };
+
+/** The states in which the change is legal, for the WHERE of its UPDATE. */
+export function statesBefore(change: RedriveChange): readonly RedriveState[] {
+  return legal[change].from;
+}
+
+export function stateAfter(change: RedriveChange): RedriveState {
+  return legal[change].to;
+}
+
+export function changeState(state: RedriveState, change: RedriveChange): RedriveState | null {
+  return legal[change].from.includes(state) ? legal[change].to : null;
+}
+
+/** No change is legal any more. */
+export function hasEnded(state: RedriveState): boolean {
+  return redriveChanges.every((change) => changeState(state, change) === null);
+}

@@ -1,0 +1,2 @@
+DROP TABLE dlq.redrive_items;
+DROP TABLE dlq.redrives;

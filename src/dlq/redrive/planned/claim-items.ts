@@ -1,0 +1,180 @@
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import type { Worker } from '../../../platform/work/work.ts';
+import {
+  chooseItems,
+  skipReasons,
+  type Candidate,
+  type Choice,
+  type Held,
+} from '../../domain/redrive-item.ts';
+import { isDue } from '../../messages-table.ts';
+import { claimMessages, mustRunAlone, type ClaimedBatch, type ClaimTarget } from '../claim-messages.ts';
+import { holdRedrive, isWaiting, sharedLock, type LeasedRedrive } from './redrives-table.ts';
+
+export type ClaimItemsDeps = Readonly<{ db: Database; worker: Worker; leaseMs: number }>;
+
+export type Wanted = Readonly<{
+  /** Items up to this position were looked at in this pass. */
+  after: number;
+  limit: number;
+  held: Held;
+  /** Targets that are backing off. */
+  withoutTargets: readonly string[];
+  mayRunAlone: boolean;
+}>;
+
+export type ClaimedItems = Choice &
+  Readonly<{
+    batch: ClaimedBatch;
+    /** Where the next round continues. */
+    last: number;
+    /** No waiting item was left behind `after`. */
+    isAtEnd: boolean;
+  }>;
+
+export type ClaimResult =
+  | Readonly<{ result: 'claimed'; items: ClaimedItems }>
+  /** Paused, cancelled, or taken over by another process. */
+  | Readonly<{ result: 'not_running' }>
+  /** Rows that other transactions have locked; nothing was claimed. */
+  | Readonly<{ result: 'locked'; candidates: readonly Candidate[] }>;
+
+/**
+ * Claims the messages of the next waiting items, in one transaction that holds the redrive's row. A message that
+ * changed since the plan is skipped, and so is one behind an item with the same key that was not published.
+ */
+export async function claimItems(
+  deps: ClaimItemsDeps,
+  redrive: LeasedRedrive,
+  wanted: Wanted,
+): Promise<ClaimResult> {
+  try {
+    return await deps.db.transaction(async (tx) => {
+      if (!(await holdRedrive(tx, redrive, { state: 'running', lock: sharedLock })))
+        return { result: 'not_running' };
+      const candidates = await readCandidates(tx, redrive, wanted);
+      const choice = chooseItems(candidates, wanted.held, wanted);
+      await writeSkips(tx, redrive, choice.skip);
+      const batch = await claimChosen(deps, tx, { redrive, choice });
+      const taken = [...choice.claim, ...choice.waiting, ...choice.skip.map(({ candidate }) => candidate)];
+      const last = Math.max(wanted.after, ...taken.map(({ position }) => position));
+      return {
+        result: 'claimed',
+        items: { ...choice, batch, last, isAtEnd: candidates.length < wanted.limit && !choice.isAloneNext },
+      };
+    });
+  } catch (error) {
+    if (error instanceof MissingRowsError) return { result: 'locked', candidates: error.locked };
+    throw error;
+  }
+}
+
+type CandidateRow = Candidate & Readonly<{ target: string; keyHash: string | null }>;
+
+async function readCandidates(
+  tx: Queryable,
+  { id, options }: LeasedRedrive,
+  { after, limit, withoutTargets }: Wanted,
+): Promise<readonly Candidate[]> {
+  const isReady = withoutTargets.length === 0 ? sql`true` : sql`i.target <> ALL(${withoutTargets}::text[])`;
+  const rows = await tx.query<CandidateRow>(sql`
+    SELECT i.position, i.message_id AS "messageId", i.target, encode(i.key_hash, 'hex') AS "keyHash",
+           COALESCE(t.lease_epoch = i.planned_epoch AND ${isDue}, false) AS "isUnchanged",
+           COALESCE(${mustRunAlone}, false) AS "runsAlone",
+           EXISTS (
+             SELECT 1 FROM dlq.redrive_items b
+             WHERE b.redrive_id = ${id} AND b.key_hash = i.key_hash AND b.target = i.target
+               AND b.position < i.position AND b.key_hash IS NOT NULL AND ${isBlocking}
+           ) AS "isBehind"
+    FROM (
+      SELECT * FROM dlq.redrive_items i
+      WHERE i.redrive_id = ${id} AND i.position > ${after} AND ${isWaiting} AND ${isReady}
+      ORDER BY i.position
+      LIMIT ${limit}
+    ) AS i
+    LEFT JOIN dlq.dlq_messages t ON t.id = i.message_id
+    ORDER BY i.position`);
+  const hasOrder = options.order === 'key';
+  return rows.map(({ target, keyHash, ...row }) => ({
+    ...row,
+    isBehind: hasOrder && row.isBehind,
+    orderKey: hasOrder && keyHash !== null ? `${target} ${keyHash}` : null,
+  }));
+}
+
+/** The outcomes behind which the rest of the key is skipped, as the partial index has them. */
+const isBlocking: Sql = sql`b.outcome IN ('failed', 'unknown', 'skipped', 'came_back')`;
+
+async function writeSkips(tx: Queryable, { id }: LeasedRedrive, skip: Choice['skip']): Promise<void> {
+  if (skip.length === 0) return;
+  await tx.query(sql`
+    UPDATE dlq.redrive_items i SET outcome = 'skipped', reason = skipped.reason, settled_at = clock_timestamp()
+    FROM unnest(${skip.map(({ candidate }) => candidate.position)}::int[],
+                ${skip.map(({ reason }) => skipReasons[reason])}::text[]) AS skipped (position, reason)
+    WHERE i.redrive_id = ${id} AND i.position = skipped.position AND ${isWaiting}`);
+}
+
+/** Some chosen rows were not claimed: other transactions have locked or changed them. */
+class MissingRowsError extends Error {
+  readonly locked: readonly Candidate[];
+
+  constructor(locked: readonly Candidate[]) {
+    super('rows could not be claimed');
+    this.locked = locked;
+  }
+}
+
+async function claimChosen(
+  { worker, leaseMs }: ClaimItemsDeps,
+  tx: Queryable,
+  { redrive, choice }: Readonly<{ redrive: LeasedRedrive; choice: Choice }>,
+): Promise<ClaimedBatch> {
+  const { id, actor } = redrive;
+  const ids = choice.claim.map(({ messageId }) => messageId);
+  const onTx = { worker: { ...worker, db: tx }, leaseMs };
+  const batch = await claimMessages(onTx, isPlanned(id, ids), {
+    actor,
+    limit: ids.length,
+    reroute: targetsOf(id),
+  });
+  const claimed = new Set(batch.messages.map((message) => message.id));
+  const missing = choice.claim.filter(({ messageId }) => !claimed.has(messageId));
+  // Rolled back, so that nothing of their keys is sent before them.
+  if (missing.length > 0) throw new MissingRowsError(await findLocked(tx, id, missing));
+  if (batch.messages.length > 0)
+    await tx.query(sql`
+      UPDATE dlq.redrive_items i SET claim_epoch = ${batch.lease.epoch}, attempt_no = claimed.attempt_no
+      FROM unnest(${batch.messages.map((message) => message.id)}::uuid[],
+                  ${batch.messages.map(({ attemptNo }) => attemptNo)}::int[]) AS claimed (id, attempt_no)
+      WHERE i.redrive_id = ${id} AND i.message_id = claimed.id AND ${isWaiting}`);
+  const places = new Map(choice.claim.map(({ messageId, position }) => [messageId, position]));
+  const placeOf = (messageId: string): number => places.get(messageId) ?? 0;
+  return { ...batch, messages: batch.messages.toSorted((a, b) => placeOf(a.id) - placeOf(b.id)) };
+}
+
+/** The frozen epoch: a message that anybody has touched since the plan is not claimed. */
+function isPlanned(redriveId: string, ids: readonly string[]): Sql {
+  return sql`t.id = ANY(${ids}::uuid[]) AND EXISTS (
+    SELECT 1 FROM dlq.redrive_items i
+    WHERE i.message_id = t.id AND i.redrive_id = ${redriveId} AND i.planned_epoch = t.lease_epoch AND ${isWaiting})`;
+}
+
+function targetsOf(redriveId: string): ClaimTarget {
+  const target = sql`(
+    SELECT i.target FROM dlq.redrive_items i WHERE i.message_id = t.id AND i.redrive_id = ${redriveId})`;
+  return { unroutable: target, misnamed: target };
+}
+
+/** Those that are still as planned, as far as this transaction can see: only their lock kept them from being claimed. */
+async function findLocked(
+  tx: Queryable,
+  redriveId: string,
+  missing: readonly Candidate[],
+): Promise<readonly Candidate[]> {
+  const ids = missing.map(({ messageId }) => messageId);
+  const rows = await tx.query<{ id: string }>(sql`
+    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(redriveId, ids)} AND ${isDue}`);
+  const locked = new Set(rows.map(({ id }) => id));
+  return missing.filter(({ messageId }) => locked.has(messageId));
+}

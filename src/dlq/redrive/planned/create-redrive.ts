@@ -1,0 +1,37 @@
+import { AppError } from '../../../kernel/errors.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { sql } from '../../../platform/postgres/sql.ts';
+import { notify } from '../../../platform/work/wake.ts';
+import { tooMany } from './plan-redrive.ts';
+import { inScope } from './plan-scope.ts';
+import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redrives-table.ts';
+
+export type CreateDeps = Readonly<{ db: Database; makeId: () => string; maxItems: number }>;
+
+export type NewRedrive = Readonly<{
+  filter: RedriveFilter;
+  options: RedriveOptions;
+  actor: string;
+  reason: string;
+}>;
+
+/** Stores the redrive; the process that takes its lease makes the plan. */
+export async function createRedrive(
+  { db, makeId, maxItems }: CreateDeps,
+  redrive: NewRedrive,
+): Promise<string> {
+  const { filter, options, actor, reason } = redrive;
+  const [selection] = await db.query<{ count: number }>(sql`
+    SELECT count(*)::int AS count FROM (
+      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(filter)} LIMIT ${maxItems + 1}) AS selected`);
+  if ((selection?.count ?? 0) > maxItems)
+    throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
+  const id = makeId();
+  await db.transaction(async (tx) => {
+    await tx.query(sql`
+      INSERT INTO dlq.redrives (id, filter, options, actor, reason)
+      VALUES (${id}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason})`);
+    await notify(tx, redrivesChannel);
+  });
+  return id;
+}

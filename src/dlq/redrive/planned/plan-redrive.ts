@@ -1,0 +1,156 @@
+import { messageOf } from '../../../kernel/errors.ts';
+import { cleanText } from '../../../kernel/text.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
+import { sql } from '../../../platform/postgres/sql.ts';
+import { stateAfter } from '../../domain/redrive.ts';
+import { findMissingIds, inScope, originColumns, planRows, type Origin, type PlanRow } from './plan-scope.ts';
+import { createPlanTally, type PlanCounts } from './plan-tally.ts';
+import { findPlanTargets, type TargetDeps } from './plan-targets.ts';
+import { exclusiveLock, holdRedrive, sharedLock, type LeasedRedrive } from './redrives-table.ts';
+
+export type PlanDeps = TargetDeps &
+  Readonly<{
+    db: Database;
+    republishKey: 'original' | 'uuid';
+    maxItems: number;
+  }>;
+
+/**
+ * Plans a redrive: reads the selection from one snapshot, without bodies, and writes it down as items on a second
+ * connection, in batches. A process that takes over starts again from nothing. The plan ends without a result if the
+ * redrive was cancelled or its lease was lost; it fails if the broker cannot be asked or the selection is too large.
+ */
+export async function planRedrive(
+  deps: PlanDeps,
+  redrive: LeasedRedrive,
+  leased: AbortSignal,
+): Promise<void> {
+  const { db } = deps;
+  await deleteItems(db, redrive.id);
+  const origins = await db.query<Origin>(sql`
+    SELECT DISTINCT ${originColumns} FROM dlq.dlq_messages t WHERE ${inScope(redrive.filter)}`);
+  const targets = await findPlanTargets(deps, origins, leased).catch((error: unknown) => messageOf(error));
+  if (leased.aborted) return;
+  const plan =
+    typeof targets === 'string'
+      ? `failed to check the target topics: ${targets}`
+      : await readSelection(deps, redrive, { place: targets.place, leased }).catch(endOf);
+  if (plan === null) return;
+  if (typeof plan === 'string') return failPlan(db, redrive, plan);
+  await db.transaction(async (tx) => {
+    if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: exclusiveLock }))) return;
+    await tx.query(sql`
+      UPDATE dlq.redrives
+      SET state = ${stateAfter('planned')}, planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
+          counts = ${JSON.stringify(plan.counts)}::jsonb
+      WHERE id = ${redrive.id}`);
+  });
+}
+
+type Plan = Readonly<{ frozenAt: string; counts: PlanCounts }>;
+
+/** The redrive was cancelled, or another process has its lease. */
+class PlanEndedError extends Error {}
+
+class TooManyError extends Error {}
+
+/** Why the plan failed; null if it is not ours any more. Any other error is tried again. */
+function endOf(error: unknown): string | null {
+  if (error instanceof PlanEndedError) return null;
+  if (error instanceof TooManyError) return error.message;
+  throw error;
+}
+
+type Selection = Readonly<{
+  place: Awaited<ReturnType<typeof findPlanTargets>>['place'];
+  leased: AbortSignal;
+}>;
+
+async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: Selection): Promise<Plan> {
+  const tally = createPlanTally();
+  return deps.db.transaction(
+    async (tx) => {
+      await tx.query(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`);
+      // A sort of a million rows, and the time for writing a batch between two reads.
+      await tx.query(sql`SET LOCAL statement_timeout = '10min'`);
+      await tx.query(sql`SET LOCAL idle_in_transaction_session_timeout = '60s'`);
+      const [snapshot] = await tx.query<{ at: string }>(sql`SELECT clock_timestamp()::text AS at`);
+      await tx.query(sql`DECLARE selection NO SCROLL CURSOR FOR ${planRows(redrive.filter, redrive.id)}`);
+      for (let position = 0; ;) {
+        if (selection.leased.aborted) throw new PlanEndedError();
+        const rows = await tx.query<PlanRow>(sql`FETCH 10000 FROM selection`);
+        const items: Item[] = [];
+        for (const row of rows) {
+          const placed = selection.place(row);
+          if (placed === null) continue;
+          if ('excluded' in placed) {
+            tally.exclude(placed.excluded, row.id);
+            continue;
+          }
+          tally.select(placed.target, row.consumerGroup);
+          items.push({ ...row, target: placed.target, position: (position += 1) });
+        }
+        if (position > deps.maxItems) throw new TooManyError(tooMany(deps.maxItems));
+        if (items.length > 0) await insertItems(deps, redrive, items);
+        if (rows.length === 0) break;
+      }
+      for (const { id, isArchived } of await findMissingIds(tx, redrive.filter))
+        tally.exclude(isArchived ? 'archived' : 'not_found', id);
+      return { frozenAt: snapshot?.at ?? 'now', counts: tally.result() };
+    },
+    { isPatient: true },
+  );
+}
+
+export function tooMany(maxItems: number): string {
+  return `the filter selects more than ${maxItems.toLocaleString('en')} messages; narrow it by topic or time`;
+}
+
+type Item = PlanRow & Readonly<{ target: string; position: number }>;
+
+async function insertItems(
+  { db, republishKey }: PlanDeps,
+  redrive: LeasedRedrive,
+  items: readonly Item[],
+): Promise<void> {
+  const hasOrder = republishKey === 'original';
+  const rows = unnestRows(sql`item`, items, [
+    [sql`position`, sql`int[]`, ({ position }) => position],
+    [sql`message_id`, sql`uuid[]`, ({ id }) => id],
+    [sql`epoch`, sql`bigint[]`, ({ epoch }) => epoch],
+    [sql`target`, sql`text[]`, ({ target }) => target],
+    [sql`key_hash`, sql`text[]`, ({ keyHash }) => (hasOrder ? (keyHash?.toString('hex') ?? null) : null)],
+  ]);
+  await db.transaction(async (tx) => {
+    if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: sharedLock })))
+      throw new PlanEndedError();
+    await tx.query(sql`
+      INSERT INTO dlq.redrive_items (redrive_id, position, message_id, planned_epoch, target, key_hash)
+      SELECT ${redrive.id}::uuid, item.position, item.message_id, item.epoch, item.target, decode(item.key_hash, 'hex')
+      FROM ${rows}`);
+  });
+}
+
+async function failPlan(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: exclusiveLock }))) return;
+    await tx.query(sql`
+      UPDATE dlq.redrives
+      SET state = ${stateAfter('fail')}, state_reason = ${cleanText(reason, 1000)}, finished_at = clock_timestamp()
+      WHERE id = ${redrive.id}`);
+  });
+  await deleteItems(db, redrive.id);
+}
+
+const deleteBatch = 10_000;
+
+export async function deleteItems(db: Queryable, redriveId: string): Promise<void> {
+  for (let isFull = true; isFull;) {
+    const rows = await db.query<{ position: number }>(sql`
+      DELETE FROM dlq.redrive_items WHERE redrive_id = ${redriveId} AND position IN (
+        SELECT position FROM dlq.redrive_items WHERE redrive_id = ${redriveId} ORDER BY position LIMIT ${deleteBatch})
+      RETURNING position`);
+    isFull = rows.length === deleteBatch;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
+import { isDue } from '../../messages-table.ts';
+import type { RedriveFilter } from './redrives-table.ts';
+
+/** Which messages a redrive is about. Those that cannot be sent are counted as excluded. */
+export function inScope(filter: RedriveFilter): Sql {
+  const conditions: Sql[] = [sql`t.status = ANY(${filter.status ?? ['PENDING', 'RETRYING']}::text[])`];
+  const { topic, fingerprint, error_class: errorClass, key, since, until, ids } = filter;
+  if (topic !== undefined) conditions.push(sql`(t.original_topic = ${topic} OR t.source_topic = ${topic})`);
+  if (fingerprint !== undefined) conditions.push(sql`t.fingerprint = ${fingerprint}`);
+  if (errorClass !== undefined) conditions.push(sql`t.error_class = ${errorClass}`);
+  if (key !== undefined) conditions.push(sql`t.message_key = convert_to(${key}, 'UTF8')`);
+  if (since !== undefined) conditions.push(sql`t.created_at >= ${since}::timestamptz`);
+  if (until !== undefined) conditions.push(sql`t.created_at < ${until}::timestamptz`);
+  if (ids !== undefined) conditions.push(sql`t.id = ANY(${ids}::uuid[])`);
+  return joinSql(conditions, sql` AND `);
+}
+
+/** What decides where messages go. */
+export type Origin = Readonly<{ originalTopic: string; sourceTopic: string | null; isUnroutable: boolean }>;
+
+export const originColumns: Sql = sql`
+  t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable AS "isUnroutable"`;
+
+/** A message as the plan reads it: without its bytes. */
+export type PlanRow = Origin &
+  Readonly<{
+    id: string;
+    epoch: bigint;
+    keyHash: Buffer | null;
+    consumerGroup: string | null;
+    isRouted: boolean;
+    hasValue: boolean;
+    isDue: boolean;
+    status: string;
+    isElsewhere: boolean;
+  }>;
+
+/** In the order of the original topics, where it is known, so that a key keeps its order. */
+export function planRows(filter: RedriveFilter, redriveId: string): Sql {
+  return sql`
+    SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
+           t.routed AS "isRouted", t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS "hasValue",
+           (${isDue}) AS "isDue", t.status, ${isElsewhere(redriveId)} AS "isElsewhere", ${originColumns}
+    FROM dlq.dlq_messages t
+    WHERE ${inScope(filter)}
+    ORDER BY t.original_topic, t.original_partition, t.original_offset, t.created_at, t.id`;
+}
+
+/** Waiting or in flight in another redrive that was started and has not ended. */
+function isElsewhere(redriveId: string): Sql {
+  return sql`EXISTS (
+    SELECT 1 FROM dlq.redrive_items o JOIN dlq.redrives r ON r.id = o.redrive_id
+    WHERE o.message_id = t.id AND o.redrive_id <> ${redriveId} AND o.outcome IS NULL
+      AND r.state IN ('running', 'paused', 'stopped'))`;
+}
+
+/** Ids of the filter that are not among the live messages. */
+export async function findMissingIds(
+  db: Queryable,
+  { ids }: RedriveFilter,
+): Promise<readonly Readonly<{ id: string; isArchived: boolean }>[]> {
+  if (ids === undefined) return [];
+  return db.query(sql`
+    SELECT asked.id, EXISTS (SELECT 1 FROM dlq.dlq_messages_archive a WHERE a.id = asked.id) AS "isArchived"
+    FROM unnest(${ids}::uuid[]) AS asked (id)
+    WHERE NOT EXISTS (SELECT 1 FROM dlq.dlq_messages t WHERE t.id = asked.id)`);
+}

@@ -1,0 +1,80 @@
+import type { Broker } from '../../../platform/broker/port.ts';
+import type { IsAllowedTarget } from '../../domain/target-rule.ts';
+import type { Reroute } from '../claim-messages.ts';
+import type { Origin, PlanRow } from './plan-scope.ts';
+
+/** Why a message is left out of a plan. */
+export const exclusionReasons = [
+  'attempts_used_up',
+  'dead',
+  'being_retried',
+  'in_another_redrive',
+  'unroutable',
+  'no_value',
+  'target_missing',
+  'target_not_writable',
+  'target_not_allowed',
+  'archived',
+  'not_found',
+] as const;
+export type PlanExclusion = (typeof exclusionReasons)[number];
+
+export type TargetDeps = Readonly<{
+  /** Null without a broker: then nothing is published, and targets do not matter. */
+  unwritable: Broker['unwritable'] | null;
+  routesOf: (deadLetterTopic: string) => Reroute;
+  isDeadLetterTopic: (topic: string) => boolean;
+  isAllowedTarget: IsAllowedTarget;
+}>;
+
+export type PlanTargets = Readonly<{
+  /** Null if the plan saw no such message when it began: it arrived later. */
+  place(row: PlanRow): Readonly<{ target: string }> | Readonly<{ excluded: PlanExclusion }> | null;
+}>;
+
+/** Asks the broker about every target before the selection is read. */
+export async function findPlanTargets(
+  deps: TargetDeps,
+  origins: readonly Origin[],
+  signal: AbortSignal,
+): Promise<PlanTargets> {
+  const targets = new Map(origins.map((origin) => [keyOf(origin), targetOf(deps, origin)]));
+  const named = new Set([...targets.values()].filter((target) => target !== null));
+  const troubles =
+    deps.unwritable === null || named.size === 0
+      ? new Map<string, never>()
+      : await deps.unwritable([...named], signal);
+
+  return {
+    place(row) {
+      const state = excludedByState(row);
+      if (state !== null) return { excluded: state };
+      const target = targets.get(keyOf(row));
+      if (target === undefined) return null;
+      if (target === null) return { excluded: 'unroutable' };
+      if (deps.unwritable === null) return { target };
+      if (!row.isRouted && !deps.isAllowedTarget(target)) return { excluded: 'target_not_allowed' };
+      const problem = troubles.get(target)?.problem;
+      if (problem !== undefined)
+        return { excluded: problem === 'missing' ? 'target_missing' : 'target_not_writable' };
+      return row.hasValue ? { target } : { excluded: 'no_value' };
+    },
+  };
+}
+
+function excludedByState(row: PlanRow): PlanExclusion | null {
+  if (row.status === 'RETRYING') return 'being_retried';
+  if (row.status === 'DEAD') return 'dead';
+  if (!row.isDue) return 'attempts_used_up';
+  return row.isElsewhere ? 'in_another_redrive' : null;
+}
+
+function targetOf(deps: TargetDeps, { originalTopic, sourceTopic, isUnroutable }: Origin): string | null {
+  const routes = deps.routesOf(sourceTopic ?? originalTopic);
+  if (isUnroutable) return routes.unroutable;
+  return deps.isDeadLetterTopic(originalTopic) ? routes.misnamed : originalTopic;
+}
+
+function keyOf({ originalTopic, sourceTopic, isUnroutable }: Origin): string {
+  return `${originalTopic}\n${sourceTopic ?? ''}\n${isUnroutable}`;
+}

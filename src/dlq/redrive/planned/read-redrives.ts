@@ -1,0 +1,157 @@
+import type { PageRequest } from '../../../kernel/page.ts';
+import type { Listed } from '../../../platform/http/list-route.ts';
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import type { ItemOutcome } from '../../domain/redrive-item.ts';
+import type { RedriveState } from '../../domain/redrive.ts';
+import { dateOrNull, epochMs, exactInstant } from '../../instant.ts';
+import type { Receipt } from './end-redrive.ts';
+import type { PlanCounts } from './plan-tally.ts';
+import {
+  isInFlight,
+  isWaiting,
+  redriveNotFound,
+  type RedriveFilter,
+  type RedriveOptions,
+} from './redrives-table.ts';
+
+export type Redrive = Readonly<{
+  id: string;
+  state: RedriveState;
+  stateReason: string | null;
+  filter: RedriveFilter;
+  options: RedriveOptions;
+  actor: string;
+  reason: string;
+  plan: PlanCounts | null;
+  receipt: Receipt | null;
+  frozenAt: Date | null;
+  createdAt: Date;
+  createdAtExact: string;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+}>;
+
+export type Progress = Readonly<Record<ItemOutcome | 'waiting' | 'in_flight', number>> &
+  Readonly<{ perSecond: number }>;
+
+export type RedriveItem = Readonly<{
+  position: number;
+  messageId: string;
+  target: string;
+  outcome: ItemOutcome | null;
+  isInFlight: boolean;
+  attemptNo: number | null;
+  partition: number | null;
+  offset: bigint | null;
+  reason: string | null;
+  settledAt: Date | null;
+}>;
+
+const columns: Sql = sql`
+  t.id, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.counts AS plan, t.receipt,
+  ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
+  ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",
+  ${epochMs(sql`t.finished_at`)} AS "finishedAt"`;
+
+type TimeField = 'frozenAt' | 'createdAt' | 'startedAt' | 'finishedAt';
+type RedriveRow = Omit<Redrive, TimeField> & Readonly<Record<TimeField, number | null>>;
+
+function redriveOf(row: RedriveRow): Redrive {
+  return {
+    ...row,
+    frozenAt: dateOrNull(row.frozenAt),
+    createdAt: new Date(row.createdAt ?? 0),
+    startedAt: dateOrNull(row.startedAt),
+    finishedAt: dateOrNull(row.finishedAt),
+  };
+}
+
+export async function getRedrive(db: Queryable, id: string): Promise<Redrive> {
+  const [row] = await db.query<RedriveRow>(sql`SELECT ${columns} FROM dlq.redrives t WHERE t.id = ${id}`);
+  if (row === undefined) throw redriveNotFound(id);
+  return redriveOf(row);
+}
+
+/** Newest first. Without the parts that can be long: the ids of the filter, exclusions and targets. */
+export async function listRedrives(db: Queryable, page: PageRequest): Promise<Listed<Redrive>> {
+  const after = page.by === 'keyset' ? page.after : null;
+  const isAfter =
+    after === null ? sql`true` : sql`(t.created_at, t.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`;
+  const [total] = await db.query<{ count: number }>(sql`SELECT count(*)::int AS count FROM dlq.redrives`);
+  const rows = await db.query<RedriveRow>(sql`
+    SELECT ${columns}, t.filter - 'ids' AS filter, t.counts - 'excluded' - 'targets' AS plan
+    FROM dlq.redrives t WHERE ${isAfter}
+    ORDER BY t.created_at DESC, t.id DESC
+    LIMIT ${page.pageSize + 1} OFFSET ${page.by === 'number' ? page.offset : 0}`);
+  return {
+    items: rows.slice(0, page.pageSize).map(redriveOf),
+    count: { total: total?.count ?? 0, isEstimate: false },
+    hasNext: rows.length > page.pageSize,
+  };
+}
+
+const rateSeconds = 10;
+
+/** What has become of the items so far. */
+export async function readProgress(db: Queryable, id: string): Promise<Progress> {
+  const count = (where: Sql): Sql => sql`(count(*) FILTER (WHERE ${where}))::int`;
+  const [row] = await db.query<Progress>(sql`
+    SELECT ${count(isWaiting)} AS waiting, ${count(isInFlight)} AS in_flight,
+           ${count(sql`i.outcome = 'published'`)} AS published,
+           ${count(sql`i.outcome = 'not_published'`)} AS not_published,
+           ${count(sql`i.outcome = 'came_back'`)} AS came_back, ${count(sql`i.outcome = 'failed'`)} AS failed,
+           ${count(sql`i.outcome = 'unknown'`)} AS unknown, ${count(sql`i.outcome = 'skipped'`)} AS skipped,
+           ${count(sql`i.outcome = 'cancelled'`)} AS cancelled,
+           ${count(sql`i.settled_at > clock_timestamp() - ${rateSeconds} * interval '1 second'`)}::float8
+             / ${rateSeconds}::float8 AS "perSecond"
+    FROM dlq.redrive_items i WHERE i.redrive_id = ${id}`);
+  return row ?? { ...nothing, perSecond: 0 };
+}
+
+const nothing = {
+  waiting: 0,
+  in_flight: 0,
+  published: 0,
+  not_published: 0,
+  came_back: 0,
+  failed: 0,
+  unknown: 0,
+  skipped: 0,
+  cancelled: 0,
+} as const;
+
+export type ItemFilter = Readonly<{ redriveId: string; outcome?: ItemOutcome | 'waiting' | 'in_flight' }>;
+
+/** In the order of positions. */
+export async function listItems(
+  db: Queryable,
+  { redriveId, outcome }: ItemFilter,
+  page: PageRequest,
+): Promise<Listed<RedriveItem>> {
+  await getRedrive(db, redriveId);
+  const after = page.by === 'keyset' ? (page.after?.[0] ?? '0') : '0';
+  const where = sql`i.redrive_id = ${redriveId} AND ${isOutcome(outcome)}`;
+  const [total] = await db.query<{ count: number }>(sql`
+    SELECT count(*)::int AS count FROM dlq.redrive_items i WHERE ${where}`);
+  type Row = Omit<RedriveItem, 'settledAt'> & Readonly<{ settledAt: number | null }>;
+  const rows = await db.query<Row>(sql`
+    SELECT i.position, i.message_id AS "messageId", i.target, i.outcome, ${isInFlight} AS "isInFlight",
+           i.attempt_no AS "attemptNo", i.partition, i."offset", i.reason, ${epochMs(sql`i.settled_at`)} AS "settledAt"
+    FROM dlq.redrive_items i
+    WHERE ${where} AND i.position > ${after}::bigint
+    ORDER BY i.position
+    LIMIT ${page.pageSize + 1} OFFSET ${page.by === 'number' ? page.offset : 0}`);
+  return {
+    items: rows.slice(0, page.pageSize).map((row) => ({ ...row, settledAt: dateOrNull(row.settledAt) })),
+    count: { total: total?.count ?? 0, isEstimate: false },
+    hasNext: rows.length > page.pageSize,
+  };
+}
+
+function isOutcome(outcome: ItemFilter['outcome']): Sql {
+  if (outcome === undefined) return sql`true`;
+  if (outcome === 'waiting') return isWaiting;
+  if (outcome === 'in_flight') return isInFlight;
+  return sql`i.outcome = ${outcome}`;
+}

@@ -1,0 +1,118 @@
+import { sleep } from '../../../kernel/clock.ts';
+import type { Service } from '../../../kernel/service.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import { sql } from '../../../platform/postgres/sql.ts';
+import { workLeased } from '../../../platform/work/leased-work.ts';
+import { claim, hasRow, leaseIsOver } from '../../../platform/work/work.ts';
+import { stateAfter, statesBefore } from '../../domain/redrive.ts';
+import { endCancelled } from './end-redrive.ts';
+import { planRedrive, type PlanDeps } from './plan-redrive.ts';
+import { redrives, redrivesChannel, type LeasedRedrive } from './redrives-table.ts';
+import { runRedrive, type RunDeps } from './run-redrive.ts';
+
+export type RunnerDeps = PlanDeps &
+  RunDeps &
+  Readonly<{
+    db: Database;
+    /** Resolves on a notification, or after the time. */
+    wait: (channel: string, ms: number, signal: AbortSignal) => Promise<unknown>;
+    onError: (error: unknown) => void;
+  }>;
+
+/** How many redrives a process plans or runs at a time. */
+const maxRunning = 4;
+const pollMs = 5000;
+const errorRestMs = 1000;
+const planLifeHours = 24;
+
+/** Has work for a process: to plan, to run, or to end what a cancel has left. */
+const hasWork = sql`(t.state IN ('planning', 'running') OR (t.state = 'cancelled' AND t.receipt IS NULL)) AND ${leaseIsOver}`;
+
+/**
+ * Plans and runs redrives. Each is worked on by the process that holds its lease; when that process is lost, another
+ * one continues. Redrives run side by side.
+ */
+export function createRedriveRunner(deps: RunnerDeps): Service {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  let looping = Promise.resolve();
+
+  const start = (redrive: LeasedRedrive): void => {
+    const row = {
+      table: redrives,
+      key: redrive.id,
+      lease: redrive.lease,
+      leaseMs: deps.leaseMs,
+      onError: deps.onError,
+    };
+    const work = workLeased(deps.worker, row, stopping.signal, (leased) => workOn(deps, redrive, leased))
+      .catch(async (error: unknown) => {
+        deps.onError(error);
+        await sleep(errorRestMs, stopping.signal);
+      })
+      .finally(() => running.delete(work));
+    running.add(work);
+  };
+
+  const round = async (): Promise<boolean> => {
+    await expirePlans(deps.db);
+    if (running.size >= maxRunning || !(await hasRow(deps.db, redrives, hasWork))) return false;
+    const redrive = await take(deps);
+    if (redrive !== null) start(redrive);
+    return redrive !== null;
+  };
+
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const hasStarted = await round().catch((error: unknown) => {
+        deps.onError(error);
+        return false;
+      });
+      deps.worker.watch?.beat('dlq', 'redrives');
+      if (hasStarted) continue;
+      // The end of a redrive makes room, or leaves something to end.
+      await Promise.race([deps.wait(redrivesChannel, pollMs, stopping.signal), ...running]);
+    }
+  };
+
+  return {
+    name: 'dlq redrives',
+    async start() {
+      looping = loop();
+    },
+    async stop() {
+      stopping.abort();
+      await looping;
+      await Promise.all(running);
+    },
+  };
+}
+
+async function workOn(deps: RunnerDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
+  if (redrive.state === 'planning') return planRedrive(deps, redrive, leased);
+  if (redrive.state === 'running') return runRedrive(deps, redrive, leased);
+  return endCancelled(deps.db, redrive, leased);
+}
+
+async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | null> {
+  const { lease, rows } = await claim<Omit<LeasedRedrive, 'lease'>>(worker, redrives, {
+    where: hasWork,
+    orderBy: sql`t.created_at, t.id`,
+    limit: 1,
+    leaseMs,
+    set: sql`lease_lost = false`,
+    returning: sql`t.id, t.state, t.filter, t.options, t.actor, t.planned_at IS NOT NULL AS "isPlanned"`,
+  });
+  const [row] = rows;
+  return row === undefined ? null : { ...row, lease };
+}
+
+/** A plan that nobody starts for a day no longer says what is there. */
+async function expirePlans(db: Queryable): Promise<void> {
+  await db.query(sql`
+    UPDATE dlq.redrives
+    SET state = ${stateAfter('expire')}, finished_at = clock_timestamp(),
+        state_reason = ${`it was not started within ${planLifeHours} hours`}
+    WHERE state = ANY(${statesBefore('expire')}::text[])
+      AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour'`);
+}

@@ -1,0 +1,169 @@
+import { Type, type TSchema } from 'typebox';
+import { PaginationSchema, pageParameters } from '../../../platform/http/page-schema.ts';
+import { closed, Instant, nullable, Reason, Timestamp, Uuid } from '../../../platform/http/schema-parts.ts';
+import { itemOutcomes } from '../../domain/redrive-item.ts';
+import { redriveStates } from '../../domain/redrive.ts';
+import { exclusionReasons } from './plan-targets.ts';
+
+/** The requests and responses of the redrive routes; the OpenAPI document is generated from these. */
+
+const Count = Type.Integer({ minimum: 0 });
+const TopicName = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });
+const rates = { minimum: 0.1, maximum: 100_000, examples: [200] };
+const itemStates = ['waiting', 'in_flight', ...itemOutcomes] as const;
+
+const maxFilterIds = 10_000;
+
+export const FilterSchema = Type.Object(
+  {
+    topic: Type.Optional({ ...TopicName, description: 'Original or dead-letter topic.' }),
+    status: Type.Optional(
+      Type.Array(Type.Enum(['PENDING', 'RETRYING', 'DEAD']), {
+        minItems: 1,
+        maxItems: 3,
+        description: 'Default PENDING and RETRYING. Messages in RETRYING and DEAD are counted as excluded.',
+      }),
+    ),
+    fingerprint: Type.Optional(Type.String({ minLength: 1, maxLength: 200, examples: ['v1:5f0c2c1e'] })),
+    error_class: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 1000, examples: ['java.net.SocketTimeoutException'] }),
+    ),
+    key: Type.Optional(
+      Type.String({ maxLength: 10_000, examples: ['order-7'], description: 'The whole key, as UTF-8.' }),
+    ),
+    since: Type.Optional({ ...Instant, description: 'Stored at or after it; ISO 8601 with its zone.' }),
+    until: Type.Optional({ ...Instant, description: 'Stored before it; ISO 8601 with its zone.' }),
+    ids: Type.Optional(Type.Array(Uuid, { minItems: 1, maxItems: maxFilterIds })),
+  },
+  closed,
+);
+
+export const NewRedriveBody = Type.Object(
+  {
+    filter: FilterSchema,
+    reason: Reason,
+    rate_per_second: Type.Optional(
+      nullable(Type.Number({ ...rates, description: 'Messages per second; null: no limit.' })),
+    ),
+    order: Type.Optional(
+      Type.Enum(['key', 'none'], {
+        default: 'key',
+        description: '`key`: behind a message that was not published, the rest of its key is skipped.',
+      }),
+    ),
+    reopen: Type.Optional(Type.Boolean({ description: 'Not supported yet: true is answered with 422.' })),
+    canary: Type.Optional(
+      nullable(
+        Type.Object({}, { description: 'Not supported yet: anything but null is answered with 422.' }),
+      ),
+    ),
+  },
+  closed,
+);
+
+export const RedriveParams = Type.Object({ id: Uuid });
+export const RedriveListQuery = Type.Object({ ...pageParameters }, closed);
+export const ItemListQuery = Type.Object(
+  { outcome: Type.Optional(Type.Enum([...itemStates])), ...pageParameters },
+  closed,
+);
+export const CommandBody = Type.Optional(nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)));
+
+const StateSchema = Type.Enum([...redriveStates]);
+
+export const CreatedSchema: TSchema = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  state: StateSchema,
+});
+
+const ReceiptSchema = nullable(
+  Type.Object(
+    {
+      sha256: Type.String({
+        description:
+          'Of the lines `position,message_id,attempt,outcome,topic,partition,offset`, in order, each ended by a line feed.',
+      }),
+      counts: Type.Object(Object.fromEntries(['selected', ...itemOutcomes].map((name) => [name, Count]))),
+    },
+    { description: 'Set when the redrive has ended; it never changes.' },
+  ),
+);
+
+const about = {
+  id: Type.String({ format: 'uuid' }),
+  state: StateSchema,
+  state_reason: nullable(Type.String({ examples: ['pause by alice@example.com'] })),
+  filter: Type.Object({}, { additionalProperties: true, examples: [{ topic: 'orders.v1' }] }),
+  reason: Type.String({ examples: ['the consumer was fixed'] }),
+  actor: Type.String({ examples: ['alice@example.com'] }),
+  frozen_at: nullable(Timestamp),
+  options: Type.Object({
+    rate_per_second: nullable(Type.Number(rates)),
+    order: Type.Enum(['key', 'none']),
+  }),
+};
+
+const times = {
+  created_at: Timestamp,
+  started_at: nullable(Timestamp),
+  finished_at: nullable(Timestamp),
+  receipt: ReceiptSchema,
+};
+
+export const RedriveSchema: TSchema = Type.Object(
+  {
+    ...about,
+    counts: Type.Object(
+      Object.fromEntries(
+        ['selected', 'excluded', 'waiting', 'in_flight', 'quiet', ...itemOutcomes].map((name) => [
+          name,
+          Count,
+        ]),
+      ),
+      { description: '`selected` is the sum of the others but `excluded`.' },
+    ),
+    excluded: Type.Array(
+      Type.Object({
+        reason: Type.Enum([...exclusionReasons]),
+        count: Count,
+        sample_ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'At most 100.' }),
+      }),
+    ),
+    targets: Type.Array(
+      Type.Object({
+        topic: TopicName,
+        count: Count,
+        groups: Type.Array(Type.String({ examples: ['billing'] }), {
+          description: 'Consumer groups that failed on these messages.',
+        }),
+      }),
+      { description: 'The 100 largest.' },
+    ),
+    rate_now: nullable(Type.Number({ description: 'Messages per second, over the last 10 s.' })),
+    eta_seconds: nullable(Type.Integer()),
+    ...times,
+  },
+  { title: 'Redrive' },
+);
+
+export const RedriveListSchema: TSchema = Type.Object({
+  redrives: Type.Array(Type.Object({ ...about, selected: Count, ...times })),
+  pagination: PaginationSchema,
+});
+
+export const ItemListSchema: TSchema = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      position: Type.Integer({ minimum: 1 }),
+      message_id: Type.String({ format: 'uuid' }),
+      target: TopicName,
+      outcome: Type.Enum([...itemStates]),
+      attempt: nullable(Type.Integer()),
+      partition: nullable(Type.Integer()),
+      offset: nullable(Type.Integer({ minimum: 0 })),
+      reason: nullable(Type.String({ examples: ['changed since the plan'] })),
+      settled_at: nullable(Timestamp),
+    }),
+  ),
+  pagination: PaginationSchema,
+});

@@ -1,0 +1,72 @@
+import { AppError } from '../../../kernel/errors.ts';
+import type { Lease } from '../../../kernel/lease.ts';
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import type { WorkTable } from '../../../platform/work/work.ts';
+import type { RedriveState } from '../../domain/redrive.ts';
+import type { Status } from '../../domain/message.ts';
+
+/** One process at a time plans or runs a redrive: the one that holds the lease of its row. */
+export const redrives: WorkTable = {
+  slice: 'dlq',
+  table: sql`dlq.redrives`,
+  key: sql`id`,
+  keyArray: sql`uuid[]`,
+};
+
+/** Wakes the processes that plan and run redrives. */
+export const redrivesChannel = 'dlq_redrives';
+
+/** The fields as they were sent. */
+export type RedriveFilter = Readonly<{
+  topic?: string;
+  status?: readonly Exclude<Status, 'RESOLVED'>[];
+  fingerprint?: string;
+  error_class?: string;
+  key?: string;
+  since?: string;
+  until?: string;
+  ids?: readonly string[];
+}>;
+
+export type RedriveOptions = Readonly<{
+  /** Null: without a limit. */
+  rate_per_second: number | null;
+  order: 'key' | 'none';
+}>;
+
+/** A redrive that this process has claimed. */
+export type LeasedRedrive = Readonly<{
+  id: string;
+  state: RedriveState;
+  filter: RedriveFilter;
+  options: RedriveOptions;
+  actor: string;
+  isPlanned: boolean;
+  lease: Lease;
+}>;
+
+/**
+ * Locks the redrive's row, and checks that it is still in this state and leased by us. A change of state waits for the
+ * lock: once it has been answered, nothing that needs the former state happens any more.
+ */
+export async function holdRedrive(
+  tx: Queryable,
+  { id, lease }: Pick<LeasedRedrive, 'id' | 'lease'>,
+  { state, lock }: Readonly<{ state: RedriveState; lock: Sql }>,
+): Promise<boolean> {
+  const rows = await tx.query(sql`
+    SELECT 1 FROM dlq.redrives WHERE id = ${id} AND state = ${state} AND lease_epoch = ${lease.epoch} ${lock}`);
+  return rows.length > 0;
+}
+
+export const sharedLock: Sql = sql`FOR SHARE`;
+export const exclusiveLock: Sql = sql`FOR UPDATE`;
+
+/** Nobody works on the item, and it has no outcome. */
+export const isWaiting: Sql = sql`(i.outcome IS NULL AND i.claim_epoch IS NULL)`;
+export const isInFlight: Sql = sql`(i.outcome IS NULL AND i.claim_epoch IS NOT NULL)`;
+
+export function redriveNotFound(id: string): AppError {
+  return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `redrive not found: ${id}`);
+}

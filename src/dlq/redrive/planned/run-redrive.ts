@@ -1,0 +1,173 @@
+import { sleep } from '../../../kernel/clock.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { sql } from '../../../platform/postgres/sql.ts';
+import { allowance, spend, startPace, waitMs, type Pace } from '../../domain/pace.ts';
+import type { ClaimedMessage } from '../claim-messages.ts';
+import { createKeyOrder } from '../key-order.ts';
+import { isOutage, outcomesOf, publishClaimed, type Published } from '../publish-claimed.ts';
+import type { RetryDeps } from '../retry-message.ts';
+import { claimItems, type ClaimedItems, type ClaimResult } from './claim-items.ts';
+import { finishRedrive, stopRedrive } from './end-redrive.ts';
+import { createHeldItems, type HeldItems } from './held-items.ts';
+import { isInFlight, type LeasedRedrive } from './redrives-table.ts';
+import { endLostItems, settleItems } from './settle-items.ts';
+import { createTargetBackoff, type TargetBackoff } from './target-backoff.ts';
+
+export type RunDeps = RetryDeps &
+  Readonly<{
+    db: Database;
+    /** How long a target may accept nothing before the redrive stops. */
+    outageMs: number;
+  }>;
+
+/**
+ * Runs a redrive while this process holds its lease: rounds of claim -> publish -> settle, in the order of the items.
+ * It returns when the redrive has ended, was paused or cancelled, or has another owner. Every round runs inside the
+ * gate, like other retries. A process that takes over leaves alone what its predecessor had in flight, and the keys of
+ * those messages, until their leases have expired.
+ */
+export async function runRedrive(deps: RunDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
+  const run = await startRun(deps, redrive);
+  while (!leased.aborted) {
+    const next = await runRound(deps, run);
+    if (next === 'ended') return;
+    if (next > 0) await sleep(Math.min(next, maxRestMs), leased);
+  }
+}
+
+/** Between two rounds; a change of state is noticed after at most this time. */
+const maxRestMs = 500;
+
+type Run = {
+  readonly redrive: LeasedRedrive;
+  readonly held: HeldItems;
+  readonly backoff: TargetBackoff;
+  /** In flight in a process that is gone: position -> key. */
+  foreign: Map<number, string | null>;
+  pace: Pace;
+  after: number;
+  /** The lowest position that was released, or left waiting, in this pass. */
+  again: number | null;
+};
+
+async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedrive): Promise<Run> {
+  const nowMs = worker.clock.monotonicMs;
+  const rows = await db.query<{ position: number; orderKey: string | null }>(sql`
+    SELECT i.position, i.target || ' ' || encode(i.key_hash, 'hex') AS "orderKey" FROM dlq.redrive_items i
+    WHERE i.redrive_id = ${redrive.id} AND ${isInFlight}`);
+  return {
+    redrive,
+    held: createHeldItems(),
+    backoff: createTargetBackoff(() => nowMs(), { giveUpAfterMs: outageMs }),
+    foreign: new Map(rows.map(({ position, orderKey }) => [position, orderKey])),
+    pace: startPace(redrive.options.rate_per_second, nowMs()),
+    after: 0,
+    again: null,
+  };
+}
+
+/** Returns how long to rest before the next round. */
+async function runRound(deps: RunDeps, run: Run): Promise<number | 'ended'> {
+  const nowMs = deps.worker.clock.monotonicMs();
+  const outage = run.backoff.expired();
+  if (outage !== null) {
+    await stopRedrive(deps.db, run.redrive, `${outage.target} accepts no messages: ${outage.error}`);
+    return 'ended';
+  }
+  await dropLost(deps, run);
+  run.after = Math.min(run.after, (run.backoff.takeReady() ?? Infinity) - 1);
+  const limit = allowance(run.pace, nowMs);
+  if (limit === 0) return waitMs(run.pace, nowMs);
+
+  let claimed = await deps.gate.together(() => work(deps, run, { limit, mayRunAlone: false }));
+  if (claimed.result === 'claimed' && claimed.items.isAloneNext && claimed.items.claim.length === 0)
+    claimed = await deps.gate.alone(() => work(deps, run, { limit: 1, mayRunAlone: true }));
+  switch (claimed.result) {
+    case 'not_running':
+      return 'ended';
+    case 'locked':
+      run.held.hold(claimed.candidates);
+      return 0;
+    case 'claimed':
+      run.pace = spend(run.pace, claimed.items.claim.length, nowMs);
+      return claimed.items.isAtEnd ? endPass(deps, run) : 0;
+  }
+}
+
+/** claim -> publish -> settle */
+async function work(
+  deps: RunDeps,
+  run: Run,
+  { limit, mayRunAlone }: Readonly<{ limit: number; mayRunAlone: boolean }>,
+): Promise<ClaimResult> {
+  const { redrive, backoff, held } = run;
+  const foreignKeys = new Set([...run.foreign.values()].filter((key) => key !== null));
+  const claimed = await claimItems(deps, redrive, {
+    after: run.after,
+    limit,
+    held: held.now(foreignKeys),
+    withoutTargets: backoff.waiting(),
+    mayRunAlone,
+  });
+  if (claimed.result !== 'claimed') return claimed;
+  const { items } = claimed;
+  run.after = items.last;
+  for (const { position } of items.waiting) tryAgain(run, position);
+  if (items.claim.length > 0) await publishItems(deps, run, items);
+  return claimed;
+}
+
+async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedItems): Promise<void> {
+  const { redrive } = run;
+  const hasOrder = redrive.options.order === 'key' && deps.republishKey === 'original';
+  const published = await publishClaimed(deps, batch, hasOrder ? createKeyOrder() : null);
+  const { actor } = redrive;
+  await settleItems(deps, redrive, { lease: batch.lease, outcomes: outcomesOf(published), actor });
+
+  const places = new Map(claim.map((candidate) => [candidate.messageId, candidate]));
+  for (const message of batch.messages) {
+    const candidate = places.get(message.id);
+    if (candidate === undefined) continue;
+    const one = published.get(message.id);
+    // Taken over before it was sent; whoever did so ends the attempt.
+    if (one === undefined) run.foreign.set(candidate.position, candidate.orderKey);
+    else note(deps, run, { message, position: candidate.position, one });
+  }
+}
+
+type Noted = Readonly<{ message: ClaimedMessage; position: number; one: Published }>;
+
+function note(deps: RunDeps, run: Run, { message, position, one }: Noted): void {
+  const { outcome, result, release } = one;
+  deps.onAttempt(outcome.end);
+  if (outcome.end === 'released') tryAgain(run, position);
+  if (outcome.end === 'published') run.backoff.succeed(message.targetTopic);
+  const isTargetDown = release === 'cluster' || release === 'target' || isOutage(result);
+  if (!isTargetDown || run.backoff.waiting().includes(message.targetTopic)) return;
+  const error = result !== null && 'code' in result ? `${result.code}: ${result.message}` : 'no answer';
+  run.backoff.fail(message.targetTopic, position, error);
+}
+
+function tryAgain(run: Run, position: number): void {
+  run.again = Math.min(run.again ?? position, position);
+}
+
+async function dropLost({ db }: RunDeps, run: Run): Promise<void> {
+  if (run.foreign.size === 0) return;
+  const left = await endLostItems(db, run.redrive.id, [...run.foreign.keys()]);
+  run.foreign = new Map([...run.foreign].filter(([position]) => left.has(position)));
+}
+
+/** The last item was reached: starts again with those that were left waiting, or finishes. */
+async function endPass(deps: RunDeps, run: Run): Promise<number | 'ended'> {
+  const from = [run.again, run.held.startPass()].filter((position) => position !== null);
+  run.again = null;
+  if (from.length > 0) {
+    run.after = Math.min(run.after, ...from.map((position) => position - 1));
+    return maxRestMs;
+  }
+  if (run.foreign.size > 0 || run.backoff.waiting().length > 0) return maxRestMs;
+  if (await finishRedrive(deps.db, run.redrive)) return 'ended';
+  run.after = 0;
+  return maxRestMs;
+}
