@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -13,6 +13,8 @@ type Watched = Readonly<{
   until: (pattern: RegExp, times?: number) => Promise<void>;
   stop: () => Promise<number>;
   ended: Promise<number>;
+  /** How many wait for Ctrl-C. */
+  waiters: () => number;
   said: Readonly<{ out: string; err: string }>;
 }>;
 
@@ -58,6 +60,7 @@ function watchQueues(
   return {
     said,
     ended: code,
+    waiters: () => getEventListeners(stopping.signal, 'abort').length,
     until(pattern, times = 1) {
       return new Promise((resolve) => {
         const check = (): void => {
@@ -110,6 +113,18 @@ test('elsewhere snapshots are appended below their times', async (t) => {
   await watched.until(/mail/, 2);
   assert.equal(await watched.stop(), 0);
   assert.match(watched.said.out, /^--- 20\S+Z\nQUEUE .*\nmail .*\n\n--- 20\S+Z\nQUEUE .*\nmail .*\n/);
+});
+
+test('what waits for Ctrl-C does not grow with the number of snapshots', async (t) => {
+  const server = await startServer(0);
+  t.after(() => close(server));
+  const watched = watchQueues(server, {});
+  await watched.until(/mail/, 2);
+  const early = watched.waiters();
+  await watched.until(/mail/, 4);
+  const late = watched.waiters();
+  await watched.stop();
+  assert.ok(late <= early, `${early} waiters became ${late}`);
 });
 
 test('with --json every snapshot is one line', async (t) => {

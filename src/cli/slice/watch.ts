@@ -38,7 +38,7 @@ export async function watch(
   let hasShown = false;
   while (!stopAsked.aborted) {
     try {
-      const result = await Promise.race([screen.render(show), aborted(stopAsked)]);
+      const result = await unlessAborted(stopAsked, screen.render(show));
       if (result === null) break;
       screen.update(result);
       hasShown = true;
@@ -53,11 +53,16 @@ export async function watch(
   if (terminal.interrupted === undefined) setTimeout(() => process.exit(exitCodes.ok), 0).unref();
 }
 
-function aborted(signal: AbortSignal): Promise<null> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    else signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
+/** The result of the work, or null as soon as the signal aborts. Leaves nothing on the signal: it may be watched for days. */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | null> {
+  const { promise: stopped, resolve } = Promise.withResolvers<null>();
+  const onAbort = (): void => resolve(null);
+  signal.addEventListener('abort', onAbort);
+  try {
+    return await Promise.race([work, stopped]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 /** The server is away, starts, stops or has too much to do. */
