@@ -1,38 +1,45 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 /**
- * `node tools/release.ts [--dry-run]`: packs the server of a clean, described commit, with its bill of materials (CycloneDX),
+ * `node tools/release.ts [--dry-run]`: packs both packages of a clean, described commit, with a bill of materials (CycloneDX),
  * checksums, and an unsigned in-toto statement that names the commit. Publishes nothing. With --dry-run it only checks,
  * and prints what it would do.
  */
 const folder = 'release';
+/** In the order in which they are published: the server depends on the client. */
+const packages = ['packages/client', '.'];
 const isDryRun = process.argv.includes('--dry-run');
 
 const problems = findProblems();
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 if (problems.length > 0) process.exitCode = 1;
 else if (isDryRun)
-  process.stdout.write(`would write ${folder}/: package, sbom.cdx.json, SHA256SUMS, provenance.json\n`);
+  process.stdout.write(`would write ${folder}/: both packages, sbom.cdx.json, SHA256SUMS, provenance.json\n`);
 else release();
 
 function findProblems(): readonly string[] {
-  const { version } = manifest();
+  const { version, dependencies } = manifest();
+  const client = manifest('packages/client');
   const changed = git('status', '--porcelain');
   const changelog = readFileSync('CHANGELOG.md', 'utf8');
   const heading = new RegExp(String.raw`^## \[?${version.replaceAll('.', String.raw`\.`)}\]?(?:\s|$)`, 'm');
   return [
     ...(changed === '' ? [] : [`uncommitted changes:\n${changed}`]),
     ...(heading.test(changelog) ? [] : [`CHANGELOG.md has no section for ${version}`]),
+    ...(client.version === version && dependencies?.[client.name] === version
+      ? []
+      : [`${client.name} and the dependency on it must have the version ${version}`]),
   ];
 }
 
 function release(): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  run('npm', 'pack', '--pack-destination', folder);
+  for (const one of packages)
+    execFileSync('npm', ['pack', '--silent', '--pack-destination', resolve(folder)], { cwd: one });
   writeFileSync(join(folder, 'sbom.cdx.json'), run('npm', 'sbom', '--sbom-format=cyclonedx', '--omit=dev'));
   const subjects = readdirSync(folder).map((name) => ({
     name,
@@ -61,8 +68,15 @@ function statementOf(subject: readonly object[]): object {
   };
 }
 
-function manifest(): Readonly<{ version: string; homepage: string }> {
-  return JSON.parse(readFileSync('package.json', 'utf8')) as { version: string; homepage: string };
+type Manifest = Readonly<{
+  name: string;
+  version: string;
+  homepage: string;
+  dependencies?: Readonly<Record<string, string>>;
+}>;
+
+function manifest(of = '.'): Manifest {
+  return JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')) as Manifest;
 }
 
 function git(...args: readonly string[]): string {
