@@ -18,11 +18,18 @@ type Placed = Readonly<{ idempotency_key: string; ordering_key?: string; request
 async function runTurns(context: TestContext, turns: number, see: (placed: number) => Seen) {
   const placed: Placed[] = [];
   const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
     void text(request).then((body) => {
       const { stuck = [], count = stuck.length, waiting = 0, status = 201 } = see(placed.length);
       if (request.method === 'POST') {
         placed.push(JSON.parse(body) as Placed);
-        return response.writeHead(status).end('{}');
+        const error = {
+          code: 'SYS_OUTBOX_REFUSED',
+          message: 'not like this',
+          request_id: 'r-1',
+          details: [],
+        };
+        return response.writeHead(status).end(JSON.stringify(status < 300 ? {} : { error }));
       }
       const isList = request.url?.startsWith('/api/v1/outbox/orders?needs_attention=true') === true;
       const answer = isList
@@ -67,7 +74,7 @@ test('an order that was not taken is placed again with the same key', async (t) 
 test('an order that is refused ends the desk with what was said about it', async (t) => {
   await assert.rejects(
     runTurns(t, 4, () => ({ status: 400 })),
-    { message: 'the order was not taken: HTTP 400: {}' },
+    { name: 'ApiError', message: 'not like this', status: 400 },
   );
 });
 

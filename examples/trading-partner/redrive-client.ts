@@ -1,3 +1,4 @@
+import { redriveAt, takenOrLater } from '../redrive-http.ts';
 import type { DeskOrder } from './desk-orders.ts';
 
 /** What the desk needs of Redrive's API. */
@@ -19,61 +20,34 @@ export type StuckOrder = Readonly<{
   request: Readonly<Record<string, unknown>> | null;
 }>;
 
-const timeoutMs = 10_000;
+const CONFLICT = 409;
 
-/** Calls end with the signal, or when Redrive has not answered for a long time. */
-export function createRedriveClient(url: string, stopping: AbortSignal): RedriveClient {
-  const outbox = `${url}/api/v1/outbox`;
-  const signal = (): AbortSignal => AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
+export function createRedriveClient(url: string, signal: AbortSignal): RedriveClient {
+  const redrive = redriveAt(url, 'demo-desk');
   return {
     async place(order) {
-      const answer = await post(`${outbox}/orders`, order, signal());
-      if (answer === 'none' || answer.status === 409 || answer.status >= 500) return 'later';
-      if (!answer.ok) throw new Error(`the order was not taken: HTTP ${answer.status}: ${answer.text}`);
-      return 'placed';
+      const adding = redrive.addOrder(order, { idempotencyKey: order.idempotency_key, signal });
+      const result = await takenOrLater(adding, (status) => status === CONFLICT);
+      return result === 'taken' ? 'placed' : 'later';
     },
     async needingPerson() {
-      const { orders, pagination } = await get<OrderList>(
-        `${outbox}/orders?needs_attention=true&page_size=100`,
-        signal(),
+      const { orders, pagination } = await redrive.listOrders(
+        { needs_attention: true, page_size: 100 },
+        { signal },
       );
-      return { count: pagination.total_count, orders };
+      return { count: pagination.total_count, orders: orders.map(stuckOrder) };
     },
     async waiting() {
-      const { destinations } = await get<Destinations>(`${outbox}/destinations`, signal());
+      const { destinations } = await redrive.listDestinations({}, { signal });
       return Math.max(0, ...destinations.map((destination) => destination.waiting));
     },
   };
 }
 
-type OrderList = Readonly<{
-  orders: readonly StuckOrder[];
-  pagination: Readonly<{ total_count: number }>;
-}>;
-type Destinations = Readonly<{ destinations: readonly Readonly<{ waiting: number }>[] }>;
-
-type Answer = Readonly<{ ok: boolean; status: number; text: string }>;
-
-async function post(url: string, order: DeskOrder, signal: AbortSignal): Promise<Answer | 'none'> {
-  try {
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'idempotency-key': order.idempotency_key,
-        'x-actor': 'demo-desk',
-      },
-      body: JSON.stringify(order),
-      signal,
-    });
-    return { ok: answer.ok, status: answer.status, text: await answer.text() };
-  } catch {
-    return 'none';
-  }
-}
-
-async function get<T>(url: string, signal: AbortSignal): Promise<T> {
-  const answer = await fetch(url, { signal });
-  if (!answer.ok) throw new Error(`GET ${url}: HTTP ${answer.status}`);
-  return (await answer.json()) as T;
+/** The API does not say what a request holds; the desk sends objects only. */
+function stuckOrder({
+  request,
+  ...order
+}: Omit<StuckOrder, 'request'> & Readonly<{ request: unknown }>): StuckOrder {
+  return { ...order, request: request as StuckOrder['request'] };
 }

@@ -108,7 +108,11 @@ async function commandsOf(example: string): Promise<readonly string[]> {
 }
 
 test('every example has a README with commands, and each command has its expected output', async () => {
-  const examples = (await readdir(`${root}examples`)).toSorted();
+  const entries = await readdir(`${root}examples`, { withFileTypes: true });
+  const examples = entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .toSorted();
   assert.deepEqual(examples, Object.keys(expected).toSorted());
   for (const example of examples) {
     const commands = (await commandsOf(example)).filter((command) => command !== 'npm start');

@@ -92,8 +92,9 @@ test('on a terminal the result is redrawn in place, and Ctrl-C is a success', as
   const frames = watched.said.out.split('\u001b[H').slice(1);
   assert.equal(frames[0], '\u001b[2J');
   for (const frame of frames.slice(1)) {
-    assert.match(frame, /^every 1 s, last at \d\d:\d\d:\d\d, Ctrl-C to stop\u001b\[K\r\n/);
-    assert.match(frame, /\r\nmail {2}.*\u001b\[K\u001b\[J(\r\n)?$/);
+    const readable = frame.replaceAll('\u001b', '<ESC>');
+    assert.match(readable, /^every 1 s, last at \d\d:\d\d:\d\d, Ctrl-C to stop<ESC>\[K\r\n/);
+    assert.match(readable, /\r\nmail {2}.*<ESC>\[K<ESC>\[J(\r\n)?$/);
     assert.doesNotMatch(frame.replaceAll('\r\n', ''), /\n/);
   }
 });
