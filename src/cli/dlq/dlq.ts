@@ -4,6 +4,7 @@ import { history, list, show, topics } from './browse.ts';
 import { dead, remove, reopen, route } from './decide.ts';
 import { raw } from './raw.ts';
 import { addRecountCommand } from './recount.ts';
+import { redrive } from './redrive.ts';
 import { retry, retryAll } from './retry.ts';
 import { accounting, forget, seek, sources } from './sources.ts';
 import { verify } from './verify.ts';
@@ -18,7 +19,7 @@ export const dlqCommands: SliceCommands = {
   ],
   groups: {
     Read: [topics, list, show, history, raw],
-    Change: [retry, retryAll, dead, reopen, route, remove],
+    Change: [retry, retryAll, redrive, dead, reopen, route, remove],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand],
   },

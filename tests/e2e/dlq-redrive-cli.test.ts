@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { runCli } from '../../src/cli/run-cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { endedRedrive, showRedrive } from '../support/redrives.ts';
+import { startTestSystem, type TestSystem } from '../support/start-system.ts';
+import { storeRecords } from '../support/stored-message.ts';
+
+/** The commands that plan a redrive, follow it and end it. */
+
+const topic = 'orders.v1';
+
+describe('redrive dlq redrive', () => {
+  let system: TestSystem;
+  before(async () => {
+    system = await startTestSystem({ kafka: 'local' });
+    await system.broker?.createTopic(topic, 1);
+  });
+  after(() => system.drop());
+
+  type Ran = Readonly<{ code: number; out: string; err: string }>;
+  const run = async (words: readonly string[], interrupted?: AbortSignal): Promise<Ran> => {
+    const texts = { out: '', err: '' };
+    const output = (name: 'out' | 'err') => ({
+      write: (data: string | Uint8Array): void => void (texts[name] += data.toString()),
+    });
+    const code = await runCli(['dlq', 'redrive', ...words, '--url', system.url], {
+      env: {},
+      stdin: new PassThrough(),
+      stdout: output('out'),
+      stderr: output('err'),
+      interrupted: interrupted ?? new AbortController().signal,
+    });
+    return { code, ...texts };
+  };
+  const plan = async (rate: number): Promise<string> => {
+    await storeRecords(
+      system.db,
+      topic,
+      Array.from({ length: 30 }, (_, i) => ({ key: `k${i}`, value: `${i}` })),
+    );
+    const planned = await run(['plan', topic, '--rate', String(rate), '--reason', 'the consumer was fixed']);
+    assert.equal(planned.code, 0, planned.err);
+    assert.match(planned.out, /state +planned/);
+    assert.match(planned.out, /selected +30/);
+    return /^id +(\S+)/m.exec(planned.out)?.[1] ?? assert.fail(planned.out);
+  };
+
+  test('plans, starts, follows and shows the receipt', async () => {
+    const id = await plan(1000);
+    assert.match((await run(['receipt', id])).err, /no receipt yet/);
+    assert.match((await run(['start', id])).out, new RegExp(`${id} running`));
+    const watched = await run(['watch', id]);
+    assert.equal(watched.code, 0, watched.err);
+    assert.match(watched.out, /state +finished/);
+    const { receipt } = await showRedrive(system.api, id);
+    const shown = await run(['receipt', id]);
+    assert.match(shown.out, new RegExp(`published +30[^]*sha256 +${receipt?.sha256}`));
+    assert.match((await run(['list'])).out, new RegExp(`${id} +finished +30`));
+  });
+
+  test('Ctrl-C in watch leaves the redrive running and says how to follow and pause it', async () => {
+    const id = await plan(1);
+    await run(['start', id]);
+    const interrupt = new AbortController();
+    const watching = run(['watch', id], interrupt.signal);
+    await eventually(async () =>
+      assert.ok(((await showRedrive(system.api, id)).counts['published'] ?? 0) > 0),
+    );
+    interrupt.abort();
+    const watched = await watching;
+    assert.equal(watched.code, 0, watched.err);
+    assert.match(watched.err, new RegExp(`redrive ${id} goes on[^]*pause ${id}`));
+    assert.equal((await showRedrive(system.api, id)).state, 'running');
+
+    assert.match((await run(['pause', id])).out, /paused/);
+    assert.match((await run(['resume', id])).out, /running/);
+    assert.match((await run(['cancel', id])).out, /cancelled/);
+    await endedRedrive(system.api, id, 'cancelled');
+    assert.equal((await run(['watch', id])).code, 1);
+    assert.match((await run(['start', id])).err, /redrive is cancelled: start needs planned/);
+  });
+});
