@@ -188,6 +188,30 @@ describe('a redrive', () => {
     assert.ok(performance.now() - startedMs >= 2500);
   });
 
+  test('a pause is answered after the claim that is running, and what that claimed is in flight', async () => {
+    await storeRecords(system.db, topic, plain(10));
+    const { id } = await planRedrive(system.api);
+    const waiters = async (count: number): Promise<void> =>
+      eventually(async () => {
+        const rows = await system.db.query(sql`
+          SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+        assert.equal(rows.length, count);
+      });
+    let pausing: Promise<string> = Promise.resolve('');
+    await system.db.transaction(async (tx) => {
+      await tx.query(
+        sql`SELECT 1 FROM dlq.redrive_items WHERE redrive_id = ${id} AND position = 1 FOR UPDATE`,
+      );
+      await commandRedrive(system.api, id, 'start');
+      await waiters(1);
+      pausing = commandRedrive(system.api, id, 'pause').then(() => 'answered');
+      assert.equal(await Promise.race([pausing, waiters(2).then(() => 'waiting')]), 'waiting');
+    });
+    assert.equal(await pausing, 'answered');
+    await eventually(async () => assert.equal((await showRedrive(system.api, id)).counts['published'], 10));
+    assert.equal((await showRedrive(system.api, id)).state, 'paused');
+  });
+
   test('a cancelled redrive accounts for what it did not send', async () => {
     await storeRecords(system.db, topic, plain(200));
     const { id } = await planRedrive(system.api, { rate_per_second: 50 });
