@@ -7,26 +7,22 @@ import { cacheFolder, lockFolder } from '../cache-folder.ts';
 
 const run = promisify(execFile);
 
-const kafkaVersion = '4.3.0';
+export const kafkaVersion = '4.3.0';
 const oldestJava = 17;
 const fetchTimeoutMs = 300_000;
 
-const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>redrive</groupId><artifactId>kafka-for-tests</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${kafkaVersion}</version></dependency>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>${kafkaVersion}</version></dependency>
-    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
-  </dependencies>
-</project>
-`;
+/** The broker, its tools, and the logger that `java-process.ts` configures. */
+const brokerJars = [
+  `org.apache.kafka:kafka_2.13:${kafkaVersion}`,
+  `org.apache.kafka:kafka-tools:${kafkaVersion}`,
+  'org.slf4j:slf4j-simple:1.7.36',
+];
 
 export type KafkaAvailability = Readonly<{ available: true } | { available: false; reason: string }>;
 
-const cacheDir = (): string => cacheFolder(`kafka-${kafkaVersion}`);
+const libsOf = (name: string): string => join(cacheFolder(name), 'libs');
 
-const libsDir = (): string => join(cacheDir(), 'libs');
+const brokerName = `kafka-${kafkaVersion}`;
 
 /** Says whether a real Kafka can run here, without fetching anything. */
 export async function kafkaAvailability(): Promise<KafkaAvailability> {
@@ -34,7 +30,7 @@ export async function kafkaAvailability(): Promise<KafkaAvailability> {
   if (java === undefined) return { available: false, reason: 'java is not installed' };
   if (java < oldestJava)
     return { available: false, reason: `java ${oldestJava} or newer is needed, found ${java}` };
-  if (existsSync(libsDir())) return { available: true };
+  if (existsSync(libsOf(brokerName))) return { available: true };
   try {
     await run('mvn', ['-v']);
     return { available: true };
@@ -53,30 +49,47 @@ async function javaMajorVersion(): Promise<number | undefined> {
   }
 }
 
+/** The folder with the Kafka jars, fetched from Maven Central when the cache does not have them. */
+export const fetchKafkaJars = (): Promise<string> => fetchJars(brokerName, brokerJars);
+
 /**
- * The folder with the Kafka jars, fetched from Maven Central when the cache does not have them. The folder
- * appears by a rename, so it is complete whenever it exists; a lock keeps several processes from fetching at once.
+ * Fetches `group:artifact:version` and what they need. The folder appears by a rename, so it is complete whenever it
+ * exists; a lock keeps several processes from fetching at once.
  */
-export async function fetchKafkaJars(): Promise<string> {
-  const libs = libsDir();
+export async function fetchJars(name: string, artifacts: readonly string[]): Promise<string> {
+  const libs = libsOf(name);
   if (existsSync(libs)) return libs;
-  await mkdir(cacheDir(), { recursive: true });
-  const release = await lockFolder(join(cacheDir(), 'fetch.lock'), fetchTimeoutMs);
+  await mkdir(cacheFolder(name), { recursive: true });
+  const release = await lockFolder(join(cacheFolder(name), 'fetch.lock'), fetchTimeoutMs);
   try {
-    if (!existsSync(libs)) await download(libs);
+    if (!existsSync(libs)) await download(libs, join(cacheFolder(name), 'pom.xml'), artifacts);
   } finally {
     await release();
   }
   return libs;
 }
 
-async function download(libs: string): Promise<void> {
+async function download(libs: string, project: string, artifacts: readonly string[]): Promise<void> {
   const partial = `${libs}.partial`;
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial);
-  const project = join(cacheDir(), 'pom.xml');
-  await writeFile(project, pom);
+  await writeFile(project, pomOf(artifacts));
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`];
   await run('mvn', ['-q', '-B', '-f', project, ...goal], { timeout: fetchTimeoutMs });
   await rename(partial, libs);
+}
+
+function pomOf(artifacts: readonly string[]): string {
+  const dependencies = artifacts.map((artifact) => {
+    const [group, name, version] = artifact.split(':');
+    return `<dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`;
+  });
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>redrive</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+    ${dependencies.join('\n    ')}
+  </dependencies>
+</project>
+`;
 }

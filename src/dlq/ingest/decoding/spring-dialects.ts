@@ -1,5 +1,6 @@
 import { bigInteger, int32, int32OrDecimal, int64, int64OrDecimal } from './codecs.ts';
 import { named, noHeaders, type Dialect, type HeaderNames, type Reading } from './dialect.ts';
+import { unwrapJavaError } from './unwrap-java-error.ts';
 import { unwrapSpringError } from './unwrap-spring-error.ts';
 
 /**
@@ -71,5 +72,9 @@ export const springCloudStream: Dialect = {
   failureHeaders: noHeaders,
   ownFailureHeaders: named(...cloudStreamReads.keys(), 'x-original-timestamp-type'),
   newHeaders: 'last',
-  unwrap: unwrapSpringError,
+  unwrap: unwrapJavaError(
+    'org.springframework.messaging.',
+    'org.springframework.integration.',
+    'org.springframework.kafka.listener.ListenerExecutionFailedException',
+  ),
 };

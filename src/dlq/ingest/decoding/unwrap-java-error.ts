@@ -1,23 +1,27 @@
 import type { HeaderError } from './header-error.ts';
-import { afterLast, rootOfStack } from './java-cause.ts';
+import { causesOfStack } from './java-cause.ts';
 
 /**
- * Kafka's frameworks wrap what failed in exceptions of their own package, whose messages say little ("Converting
- * byte[] to Kafka Connect data failed"). The stack trace ends with the root. Other exceptions are kept as they are.
+ * Frameworks wrap what failed in exceptions of their own, whose messages say little ("Converting byte[] to Kafka
+ * Connect data failed"). The error is the first one of the stack trace's chain of causes that is no wrapper, else its
+ * last one. A class that is no wrapper is kept. `wrappers` are beginnings of class names.
  */
-export function unwrapJavaError(wrapperPackage: string): (error: HeaderError) => HeaderError {
+export function unwrapJavaError(...wrappers: readonly string[]): (error: HeaderError) => HeaderError {
+  const isWrapper = (className: string): boolean =>
+    [...javaWrappers, ...wrappers].some((wrapper) => className.startsWith(wrapper));
+
   return (error) => {
-    const isWrapped = error.class === undefined || isWrapper(error.class, wrapperPackage);
-    if (!isWrapped || error.stack === undefined) return error;
-    if (error.class !== undefined && afterLast(error.stack, '\nCaused by: ') === undefined) return error;
-    const root = rootOfStack(error.stack);
-    if (root?.class === undefined) return error;
-    return { message: root.message ?? error.message, class: root.class, stack: error.stack };
+    if (error.stack === undefined || (error.class !== undefined && !isWrapper(error.class))) return error;
+    const causes = causesOfStack(error.stack).filter((cause) => cause.class !== undefined);
+    const found = causes.find((cause) => !isWrapper(cause.class ?? '')) ?? causes.at(-1);
+    if (found === undefined || found.class === error.class) return error;
+    return { message: found.message ?? error.message, class: found.class, stack: error.stack };
   };
 }
 
-const SERIALIZATION = 'org.apache.kafka.common.errors.SerializationException';
-
-function isWrapper(className: string, wrapperPackage: string): boolean {
-  return className === SERIALIZATION || className.startsWith(wrapperPackage);
-}
+const javaWrappers = [
+  'org.apache.kafka.common.errors.SerializationException',
+  'java.util.concurrent.CompletionException',
+  'java.util.concurrent.ExecutionException',
+  'java.lang.reflect.InvocationTargetException',
+];
