@@ -36,7 +36,7 @@ export function recordSamples(url: string): Recorder {
     },
     persist(minutes) {
       const last = samples.at(-1);
-      for (let i = 0; i < minutes && last !== undefined; i += 1) samples.push(last);
+      if (last !== undefined) samples.push(...Array.from({ length: minutes }, () => last));
     },
     series() {
       const names = new Set(samples.flatMap((sample) => [...sample.keys()]));

@@ -179,7 +179,7 @@ describe('the network policy', needsGoTools, () => {
       values: ['redrive', 'redrive-archive', 'redrive-migrate', 'redrive-test'],
     });
     const labels = podsOf(manifests).map((pod) => pod.labels['app.kubernetes.io/name']);
-    assert.deepEqual([...new Set(labels)].toSorted(), at(names, 'values'));
+    assert.deepEqual(new Set(labels), new Set(at(names, 'values') as readonly string[]));
   });
 
   test('lets the connection test in, whoever else may come', async () => {
