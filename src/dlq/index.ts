@@ -275,6 +275,7 @@ function createReader(
     waitForChange: (ms, signal) => deps.wake.wait(partitionsChannel, ms, signal),
     onInserted: (topic, ids) => log.debug({ topic, message_ids: ids }, 'stored messages'),
     onRead: counts.read,
+    onLeased: counts.leased,
     onIngested(topic, records, bytes) {
       counts.ingested(topic, records);
       log.info({ topic, records, bytes }, 'stored dead letters');

@@ -21,6 +21,9 @@ describe('an alert fires when its condition is real, and is silent before', need
     await system.broker?.createTopic('quiet.dlq', 1);
     await eventually(async () => assert.match(await metrics(), /^saga_active\{/m));
     await eventually(async () => assert.match(await metrics(), /^dlq_accounting_missing_messages 0$/m));
+    await eventually(async () =>
+      assert.match(await metrics(), /^dlq_ingested_total\{topic="quiet.dlq"\} 0$/m),
+    );
     await recorder.scrape(5);
     causedAt = recorder.minute() + 1;
     await causeAll();
@@ -57,7 +60,8 @@ describe('an alert fires when its condition is real, and is silent before', need
       topic: 'quiet.dlq',
       key: null,
       value: Buffer.from('{}'),
-      headers: [],
+      // No legal name of a topic.
+      headers: [{ key: Buffer.from('kafka_dlt-original-topic'), value: Buffer.from('no topic!') }],
     }));
     await broker.publish(records, { timeoutMs: 5000 });
     for (let i = 0; i < 12; i += 1) {
@@ -108,6 +112,8 @@ describe('an alert fires when its condition is real, and is silent before', need
     ['DlqPendingOld', 'ticket', 20],
     ['DlqDeadMessages', 'ticket', 20],
     ['ArchiveNotRunning', 'ticket', 10],
+    ['DlqUnroutable', 'ticket', 2],
+    ['DlqMessagesSurge', 'ticket', 2],
     ['OutboxLagHigh', 'page', 10],
     ['OutboxDeadSurge', 'page', 2],
     ['OutboxDeadOrders', 'ticket', 20],

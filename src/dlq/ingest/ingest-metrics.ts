@@ -5,6 +5,8 @@ import type { DeadLetter } from '../domain/dead-letter.ts';
 
 /** Counts what this process reads from dead-letter topics. */
 export type IngestMetrics = Readonly<{
+  /** This process begins to read a topic: its counters exist before they count, so that Prometheus sees their first increase. */
+  leased(topic: string): void;
   ingested(topic: string, records: number): void;
   /** Dead letters that were read for the first time. */
   read(topic: string, letters: readonly DeadLetter[]): void;
@@ -28,6 +30,9 @@ export function createIngestMetrics(metrics: Metrics, clock: Clock): IngestMetri
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200],
   });
   return {
+    leased(topic) {
+      for (const counter of [ingested, unroutable]) counter.inc({ topic: labels.labelOf(topic) }, 0);
+    },
     ingested(topic, records) {
       ingested.inc({ topic: labels.labelOf(topic) }, records);
       metrics.kafkaConsumed(topic, records);

@@ -26,6 +26,7 @@ export type PartitionReaderDeps = Omit<ReadDeps, 'partitions' | 'onMoved' | 'onS
     setCluster: (clusterId: string) => Promise<void>;
     /** Resolves early when partitions may have become free. */
     waitForChange: (ms: number, signal: AbortSignal) => Promise<unknown>;
+    onLeased: (topic: string) => void;
     onIngested: (topic: string, records: number, bytes: number) => void;
     onError: (what: string, error: unknown) => void;
   }>;
@@ -166,10 +167,13 @@ async function discover(reader: Reader): Promise<string> {
 }
 
 async function balance(reader: Reader, clusterId: string): Promise<true> {
-  const { partitions, mirror } = reader;
+  const { deps, partitions, mirror } = reader;
   // Renewing drops at once what a seek or another replica has taken.
   await partitions.renewAll();
-  for (const one of await partitions.balance(clusterId)) mirror.note(one.leased);
+  for (const { leased } of await partitions.balance(clusterId)) {
+    mirror.note(leased);
+    deps.onLeased(leased.topic);
+  }
   startLoops(reader);
   return true;
 }
