@@ -67,6 +67,7 @@ describe('backups are those of the original design', () => {
 });
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+if (!hasSystemd && process.env['CI'] === 'true') throw new Error('systemd-analyze is not installed');
 
 test(
   'the systemd unit is valid and hardened',
