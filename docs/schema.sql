@@ -89,6 +89,32 @@ TABLE dlq.dlq_messages_archive
     lease_lost boolean NOT NULL DEFAULT false
     source_compression text
     routed boolean NOT NULL DEFAULT false
+TABLE dlq.fingerprints
+    fingerprint text NOT NULL
+    version integer
+    class text
+    template text
+    frame text
+    first_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    last_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE dlq.group_changes WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+    fingerprint text NOT NULL
+    original_topic text NOT NULL
+    consumer_group text NOT NULL
+    status text NOT NULL
+    hour timestamp with time zone NOT NULL DEFAULT date_trunc('hour'::text, clock_timestamp(), 'UTC'::text)
+    messages bigint NOT NULL
+    arrived bigint NOT NULL
+    first_at timestamp with time zone
+    last_at timestamp with time zone
+TABLE dlq.group_counts
+    fingerprint text NOT NULL
+    original_topic text NOT NULL
+    consumer_group text NOT NULL
+    status text NOT NULL
+    hour timestamp with time zone NOT NULL
+    messages bigint NOT NULL
+    arrived bigint NOT NULL
 TABLE dlq.message_history
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     message_id uuid NOT NULL
@@ -574,6 +600,8 @@ CONSTRAINT dlq.dlq_messages chk_dlq_messages_status CHECK (((status)::text = ANY
 CONSTRAINT dlq.dlq_messages dlq_messages_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.dlq_messages_archive chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
 CONSTRAINT dlq.dlq_messages_archive dlq_messages_archive_pkey PRIMARY KEY (id)
+CONSTRAINT dlq.fingerprints fingerprints_pkey PRIMARY KEY (fingerprint)
+CONSTRAINT dlq.group_counts group_counts_pkey PRIMARY KEY (fingerprint, original_topic, consumer_group, status, hour)
 CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text])))
 CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
@@ -656,6 +684,7 @@ CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
+CREATE INDEX idx_dlq_messages_fingerprint ON dlq.dlq_messages USING btree (fingerprint, status, created_at, id) WHERE (fingerprint IS NOT NULL)
 CREATE INDEX idx_dlq_messages_original_topic ON dlq.dlq_messages USING btree (original_topic, status, created_at, id)
 CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages USING btree (source_topic, status, created_at, id) INCLUDE (original_topic)
 CREATE INDEX idx_dlq_messages_status ON dlq.dlq_messages USING btree (status, created_at, id)
@@ -666,6 +695,13 @@ CREATE UNIQUE INDEX dlq_messages_archive_pkey ON dlq.dlq_messages_archive USING 
 CREATE INDEX dlq_messages_archive_status_idx ON dlq.dlq_messages_archive USING btree (status)
 CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING btree (source_topic_id, source_partition, source_offset)
 CREATE INDEX idx_dlq_messages_archive_source_topic ON dlq.dlq_messages_archive USING btree (source_topic)
+CREATE UNIQUE INDEX fingerprints_pkey ON dlq.fingerprints USING btree (fingerprint)
+CREATE INDEX idx_dlq_fingerprints_last_at ON dlq.fingerprints USING btree (last_at, fingerprint)
+CREATE INDEX idx_dlq_fingerprints_prefix ON dlq.fingerprints USING btree (fingerprint text_pattern_ops)
+CREATE INDEX idx_dlq_group_changes_fingerprint ON dlq.group_changes USING btree (fingerprint)
+CREATE UNIQUE INDEX group_counts_pkey ON dlq.group_counts USING btree (fingerprint, original_topic, consumer_group, status, hour)
+CREATE INDEX idx_dlq_group_counts_hour ON dlq.group_counts USING btree (hour) WHERE (hour > '1970-01-01 00:00:00+00'::timestamp with time zone)
+CREATE INDEX idx_dlq_group_counts_topic ON dlq.group_counts USING btree (original_topic, fingerprint)
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE INDEX idx_redrive_items_blocking ON dlq.redrive_items USING btree (redrive_id, key_hash) WHERE ((key_hash IS NOT NULL) AND (outcome = ANY (ARRAY['failed'::text, 'unknown'::text, 'skipped'::text, 'came_back'::text])))
 CREATE UNIQUE INDEX redrive_items_pkey ON dlq.redrive_items USING btree (redrive_id, "position")
@@ -763,7 +799,7 @@ CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages R
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
-CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.update_updated_at()
+CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN ((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION dlq.update_updated_at()
 CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)
@@ -1146,8 +1182,16 @@ CREATE OR REPLACE FUNCTION dlq.count_deleted()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-    INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
-    SELECT original_topic, status, -COUNT(*), 0 FROM old_rows GROUP BY original_topic, status;
+    WITH changes AS MATERIALIZED (
+        SELECT fingerprint, original_topic, consumer_group, status, COUNT(*) AS messages
+        FROM old_rows GROUP BY fingerprint, original_topic, consumer_group, status
+    ), topics AS (
+        INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
+        SELECT original_topic, status, -SUM(messages), 0 FROM changes GROUP BY original_topic, status
+    )
+    INSERT INTO dlq.group_changes (fingerprint, original_topic, consumer_group, status, messages, arrived)
+    SELECT fingerprint, left(original_topic, 249), left(COALESCE(consumer_group, ''), 255), status, -messages, 0
+    FROM changes WHERE fingerprint IS NOT NULL;
     RETURN NULL;
 END;
 $function$
@@ -1157,8 +1201,28 @@ CREATE OR REPLACE FUNCTION dlq.count_inserted()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-    INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
-    SELECT original_topic, status, COUNT(*), COUNT(*) FROM new_rows GROUP BY original_topic, status;
+    WITH changes AS MATERIALIZED (
+        SELECT fingerprint, original_topic, consumer_group, status, COUNT(*) AS messages,
+               MIN(created_at) AS first_at, MAX(created_at) AS last_at
+        FROM new_rows GROUP BY fingerprint, original_topic, consumer_group, status
+    ), topics AS (
+        INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
+        SELECT original_topic, status, SUM(messages), SUM(messages) FROM changes GROUP BY original_topic, status
+    ), grouped AS (
+        INSERT INTO dlq.group_changes
+            (fingerprint, original_topic, consumer_group, status, messages, arrived, first_at, last_at)
+        SELECT fingerprint, left(original_topic, 249), left(COALESCE(consumer_group, ''), 255), status, messages,
+               messages, LEAST(first_at, clock_timestamp()), LEAST(last_at, clock_timestamp())
+        FROM changes WHERE fingerprint IS NOT NULL
+    )
+    INSERT INTO dlq.fingerprints (fingerprint, first_at, last_at)
+    SELECT fingerprint, LEAST(MIN(first_at), clock_timestamp()), LEAST(MAX(last_at), clock_timestamp())
+    FROM changes c
+    WHERE fingerprint IS NOT NULL
+      AND NOT EXISTS (SELECT FROM dlq.fingerprints f WHERE f.fingerprint = c.fingerprint)
+    GROUP BY fingerprint
+    ORDER BY fingerprint
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END;
 $function$
@@ -1168,7 +1232,7 @@ CREATE OR REPLACE FUNCTION dlq.count_truncated()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-    TRUNCATE dlq.topic_counts;
+    TRUNCATE dlq.topic_counts, dlq.group_counts, dlq.group_changes;
     RETURN NULL;
 END;
 $function$
@@ -1178,15 +1242,36 @@ CREATE OR REPLACE FUNCTION dlq.count_updated()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-    INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
-    SELECT original_topic, status, SUM(change), 0
-    FROM (
-        SELECT original_topic, status, -1 AS change FROM old_rows
-        UNION ALL
-        SELECT original_topic, status, 1 AS change FROM new_rows
-    ) AS changes
-    GROUP BY original_topic, status
-    HAVING SUM(change) <> 0;
+    WITH changes AS MATERIALIZED (
+        SELECT fingerprint, original_topic, consumer_group, status, SUM(change) AS messages,
+               MIN(created_at) AS first_at, MAX(created_at) AS last_at
+        FROM (
+            SELECT fingerprint, original_topic, consumer_group, status, created_at, -1 AS change FROM old_rows
+            UNION ALL
+            SELECT fingerprint, original_topic, consumer_group, status, created_at, 1 AS change FROM new_rows
+        ) AS both_rows
+        GROUP BY fingerprint, original_topic, consumer_group, status
+        HAVING SUM(change) <> 0
+    ), topics AS (
+        INSERT INTO dlq.topic_counts (original_topic, status, messages, arrived)
+        SELECT original_topic, status, SUM(messages), 0 FROM changes
+        GROUP BY original_topic, status HAVING SUM(messages) <> 0
+    ), grouped AS (
+        INSERT INTO dlq.group_changes
+            (fingerprint, original_topic, consumer_group, status, messages, arrived, first_at, last_at)
+        SELECT fingerprint, left(original_topic, 249), left(COALESCE(consumer_group, ''), 255), status, messages, 0,
+               CASE WHEN messages > 0 THEN LEAST(first_at, clock_timestamp()) END,
+               CASE WHEN messages > 0 THEN LEAST(last_at, clock_timestamp()) END
+        FROM changes WHERE fingerprint IS NOT NULL
+    )
+    INSERT INTO dlq.fingerprints (fingerprint, first_at, last_at)
+    SELECT fingerprint, LEAST(MIN(first_at), clock_timestamp()), LEAST(MAX(last_at), clock_timestamp())
+    FROM changes c
+    WHERE fingerprint IS NOT NULL AND messages > 0
+      AND NOT EXISTS (SELECT FROM dlq.fingerprints f WHERE f.fingerprint = c.fingerprint)
+    GROUP BY fingerprint
+    ORDER BY fingerprint
+    ON CONFLICT DO NOTHING;
     RETURN NULL;
 END;
 $function$
@@ -1343,6 +1428,49 @@ BEGIN
     END IF;
     RETURN NULL;
 END $function$
+
+CREATE OR REPLACE FUNCTION dlq.fold_group_changes()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    v_oldest TIMESTAMPTZ := date_trunc('hour', clock_timestamp(), 'UTC') - INTERVAL '24 hours';
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('dlq.fold_group_changes', 0)) THEN
+        RETURN;
+    END IF;
+    WITH changed AS (
+        DELETE FROM dlq.group_changes
+        RETURNING fingerprint, original_topic, consumer_group, status, hour, messages, arrived, first_at, last_at
+    ), expired AS (
+        DELETE FROM dlq.group_counts WHERE hour > 'epoch' AND hour < v_oldest
+        RETURNING fingerprint, original_topic, consumer_group, status, hour, messages, arrived
+    ), counted AS (
+        INSERT INTO dlq.group_counts AS c
+            (fingerprint, original_topic, consumer_group, status, hour, messages, arrived)
+        SELECT fingerprint, original_topic, consumer_group, status, kept_hour, SUM(messages), SUM(arrived)
+        FROM (
+            SELECT fingerprint, original_topic, consumer_group, status, messages, arrived,
+                   CASE WHEN hour < v_oldest THEN 'epoch'::timestamptz ELSE hour END AS kept_hour
+            FROM (
+                SELECT fingerprint, original_topic, consumer_group, status, hour, messages, arrived FROM changed
+                UNION ALL
+                SELECT fingerprint, original_topic, consumer_group, status, hour, messages, arrived FROM expired
+            ) AS moved
+        ) AS by_hour
+        GROUP BY fingerprint, original_topic, consumer_group, status, kept_hour
+        HAVING SUM(messages) <> 0 OR (SUM(arrived) <> 0 AND kept_hour > 'epoch')
+        ON CONFLICT (fingerprint, original_topic, consumer_group, status, hour)
+        DO UPDATE SET messages = c.messages + EXCLUDED.messages, arrived = c.arrived + EXCLUDED.arrived
+    ), seen AS (
+        SELECT fingerprint, MIN(first_at) AS first_at, MAX(last_at) AS last_at FROM changed GROUP BY fingerprint
+    )
+    UPDATE dlq.fingerprints f
+    SET first_at = LEAST(f.first_at, seen.first_at), last_at = GREATEST(f.last_at, seen.last_at)
+    FROM seen
+    WHERE f.fingerprint = seen.fingerprint AND (seen.first_at < f.first_at OR seen.last_at > f.last_at);
+END;
+$function$
 
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record

@@ -56,7 +56,13 @@ export type System = Readonly<{
 }>;
 
 /** For commands that need no running server. */
-export { archiveMessages, compileTopicGlobs, purgeArchive, recountMessages } from './dlq/index.ts';
+export {
+  archiveMessages,
+  compileTopicGlobs,
+  deriveFingerprints,
+  purgeArchive,
+  recountMessages,
+} from './dlq/index.ts';
 export { checkWorkflow } from './saga/index.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './saga/index.ts';
 

@@ -39,13 +39,15 @@ import { compileTopicGlobs } from './domain/topic-glob.ts';
 import { messageGauges } from './upkeep/gauges.ts';
 import { ingestCheck } from './ingest/ingest-check.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
+import { deriveFingerprints } from './upkeep/derive-fingerprints.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
 import { createIngestMetrics } from './ingest/ingest-metrics.ts';
+import { createFingerprintStore } from './ingest/store-fingerprints.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
 
 /** For commands that work on the slice's topics or tables without running it. */
-export { archiveMessages, compileTopicGlobs, purgeArchive, recountMessages };
+export { archiveMessages, compileTopicGlobs, deriveFingerprints, purgeArchive, recountMessages };
 
 export type DlqOptions = Readonly<{
   maxRetries: number;
@@ -265,6 +267,7 @@ function createReader(
     decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
     maxRetries: options.maxRetries,
     makeId: createUuidMaker(deps.clock),
+    storeFingerprints: createFingerprintStore(),
     isDeadLetterTopic,
     namedTopics: options.topicPatterns.filter((pattern) => !/[*?]/.test(pattern)),
     group: options.consumerGroup,

@@ -49,7 +49,7 @@ export function presentWholeMessage(message: Message): Json {
   return { ...presentMessage(message), error_stack: message.errorStack };
 }
 
-function presentKey(key: Buffer | null): Json {
+export function presentKey(key: Buffer | null): Json {
   if (key === null) return { key: null };
   return isText(key) ? { key: key.toString('utf8') } : { key: null, key_base64: key.toString('base64') };
 }

@@ -12,6 +12,8 @@ export type Column<Row> = Readonly<{
   minWidth?: number;
   /** Left out if the terminal is too narrow for all columns; the last such column goes first. */
   isOptional?: true;
+  /** Left out where nobody looks: in a pipe or a file. */
+  isOnlyOnTerminals?: true;
   tone?: (row: Row) => Tone | undefined;
 }>;
 
@@ -34,7 +36,9 @@ export function renderTable<Row>(
   { width, paint = (_tone, cell) => cell }: TableStyle = {},
 ): readonly string[] {
   const now = new Date();
-  const table = columns.map((column) => measure(column, rows, now));
+  const table = columns
+    .filter(({ isOnlyOnTerminals }) => width !== undefined || isOnlyOnTerminals !== true)
+    .map((column) => measure(column, rows, now));
   const shown = width === undefined ? table : leaveOut(table, width);
   if (shown === null) return renderBlocks(table, rows, { width, paint });
   const widths = fitColumns(shown, width);

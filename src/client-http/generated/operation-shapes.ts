@@ -6,6 +6,8 @@ import type {
   ClaimedJob,
   DefinedWorkflow,
   EnqueuedJob,
+  Group,
+  GroupDetails,
   Job,
   JobDetails,
   Message,
@@ -78,6 +80,41 @@ export type Operations = {
         gaps: number;
       }>[];
     }>;
+  };
+  /** List failures grouped by fingerprint. Groups messages by the cause of their failure, the latest failure first. Counts only what the filters match. Order and `last_at` may be 15 seconds behind. */
+  listGroups: {
+    input: Readonly<{
+      fingerprint?: string | undefined;
+      /** The original topic. */
+      topic?: string | undefined;
+      consumer_group?: string | undefined;
+      status?: 'PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD' | undefined;
+      error_class?: string | undefined;
+      page?: number | undefined;
+      page_size?: number | undefined;
+      /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
+      cursor?: string | undefined;
+    }>;
+    answer: Readonly<{
+      groups: readonly Group[];
+      pagination: Readonly<{
+        total_count: number;
+        page: number;
+        page_size: number;
+        has_next: boolean;
+        /** Only if `cursor` was sent. */
+        next_cursor?: string | null;
+        /** Only if `total_count` is an estimate. */
+        total_is_estimate?: true;
+      }>;
+    }>;
+  };
+  /** Get one group of failures. Shows what the messages of a group have in common, their most frequent keys, and counts by topic and consumer group. The fingerprint may be shortened to a prefix that no other has. */
+  getGroup: {
+    input: Readonly<{
+      fingerprint: string | number;
+    }>;
+    answer: GroupDetails;
   };
   /** List messages of all topics, newest first. Filters by topic and status. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listMessages: {

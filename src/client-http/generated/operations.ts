@@ -4,6 +4,8 @@
 export const operations = {
   listTopics: { method: 'GET', path: '/api/v1/dlq' },
   getAccounting: { method: 'GET', path: '/api/v1/dlq/accounting' },
+  listGroups: { method: 'GET', path: '/api/v1/dlq/groups' },
+  getGroup: { method: 'GET', path: '/api/v1/dlq/groups/{fingerprint}' },
   listMessages: { method: 'GET', path: '/api/v1/dlq/messages' },
   findMessageIds: { method: 'GET', path: '/api/v1/dlq/messages/ids' },
   getMessage: { method: 'GET', path: '/api/v1/dlq/messages/{id}' },

@@ -65,6 +65,81 @@ export type EnqueuedJob = Readonly<{
   duplicate: boolean;
 }>;
 
+export type Group = Readonly<{
+  fingerprint: string;
+  /** The error without its variable parts. */
+  title: string;
+  error_class: string | null;
+  count: number;
+  counts: Readonly<{
+    PENDING: number;
+    RETRYING: number;
+    RESOLVED: number;
+    DEAD: number;
+  }>;
+  first_at: string;
+  last_at: string;
+  /** The 20 with the most messages. */
+  topics: readonly string[];
+  /** The 20 with the most messages. */
+  consumer_groups: readonly string[];
+  /** Failures per hour, oldest first; the last one is the hour under way. */
+  trend: readonly number[];
+  /** `new`: first seen within an hour. `back`: open again after a whole hour without an open message. `growing`: at least 10 failures an hour, and twice the mean before. */
+  badges: readonly ('new' | 'back' | 'growing')[];
+  sample_id: string | null;
+}>;
+
+export type GroupDetails = Readonly<{
+  fingerprint: string;
+  /** The error without its variable parts. */
+  title: string;
+  error_class: string | null;
+  count: number;
+  counts: Readonly<{
+    PENDING: number;
+    RETRYING: number;
+    RESOLVED: number;
+    DEAD: number;
+  }>;
+  first_at: string;
+  last_at: string;
+  /** The 20 with the most messages. */
+  topics: readonly string[];
+  /** The 20 with the most messages. */
+  consumer_groups: readonly string[];
+  /** Failures per hour, oldest first; the last one is the hour under way. */
+  trend: readonly number[];
+  /** `new`: first seen within an hour. `back`: open again after a whole hour without an open message. `growing`: at least 10 failures an hour, and twice the mean before. */
+  badges: readonly ('new' | 'back' | 'growing')[];
+  sample_id: string | null;
+  /** What its messages have in common; all null if the fingerprint was not made by Redrive. */
+  why: Readonly<{
+    version: number | null;
+    class: string | null;
+    template: string | null;
+    frame: string | null;
+  }>;
+  /** The 10 most frequent keys of the newest 10 000 messages. */
+  top_keys: readonly Readonly<{
+    key: string | null;
+    /** Only if the key is not text. */
+    key_base64?: string;
+    count: number;
+  }>[];
+  /** At most 1000 pairs of topic and consumer group. */
+  by_topic: readonly Readonly<{
+    topic: string;
+    consumer_group: string | null;
+    counts: Readonly<{
+      PENDING: number;
+      RETRYING: number;
+      RESOLVED: number;
+      DEAD: number;
+    }>;
+  }>[];
+}>;
+
 export type Job = Readonly<{
   job_id: string;
   queue: string;

@@ -16,6 +16,7 @@ import { accountSources } from '../sources.ts';
 import { parseMessageId, type Message } from '../stored-message.ts';
 import { getMessage, getRawMessage, measureMessage } from './find-message.ts';
 import { listMessages, type ListWindow, type MessageFilter } from './list-messages.ts';
+import { addGroupRoutes } from './group-routes.ts';
 import { listTopics } from './list-topics.ts';
 import { getHistory, measureHistory } from './message-history.ts';
 import { presentHistory, presentRaw, presentTopic } from './present-details.ts';
@@ -41,6 +42,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
     statuses,
     find: (range, limit) => findIds(deps.db, tables, range, limit),
   });
+  addGroupRoutes(app, deps.db);
   addMessageRoutes(app, deps);
   addSourceRoutes(app, deps);
 }

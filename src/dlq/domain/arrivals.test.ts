@@ -23,6 +23,7 @@ function letter(offset: bigint, lineage: DeadLetter['lineage'] = null, bytes = v
     originalOffset: null,
     originalTimestampMs: null,
     fingerprint: null,
+    fingerprintBasis: null,
     lineage,
   };
 }

@@ -1,4 +1,5 @@
 import type { BrokerRecord } from '../../kernel/broker-record.ts';
+import type { FingerprintBasis } from '../../kernel/fingerprint/fingerprint.ts';
 
 /** A decoded dead letter: the record, and what failed, where and why. */
 export type DeadLetter = Readonly<{
@@ -16,6 +17,7 @@ export type DeadLetter = Readonly<{
   originalOffset: bigint | null;
   originalTimestampMs: bigint | null;
   fingerprint: string | null;
+  fingerprintBasis: FingerprintBasis | null;
   /** What our own headers say, if a republished message came back. */
   lineage: Readonly<{ messageId: string; attempt: number | null; headerTopic: string | null }> | null;
 }>;
@@ -36,6 +38,7 @@ export function undecodable(letter: DeadLetter, sourceTopic: string, reason: str
     originalOffset: null,
     originalTimestampMs: null,
     fingerprint: null,
+    fingerprintBasis: null,
     lineage: null,
   };
 }

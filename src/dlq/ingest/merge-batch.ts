@@ -185,6 +185,22 @@ async function writeChanges(tx: Queryable, plan: ArrivalPlan): Promise<void> {
   const archived = plan.changes.filter(({ row }) => row.isArchived).map(({ row }) => row.id);
   if (archived.length > 0) await restoreFromArchive(tx, archived);
   for (const change of plan.changes) await updateMessage(tx, change);
+  if (plan.changes.length > 0)
+    await countFailures(
+      tx,
+      plan.changes.map(({ row }) => row.id),
+    );
+}
+
+/** A message that came back is one more failure of its group, although it is no more messages. */
+async function countFailures(tx: Queryable, ids: readonly string[]): Promise<void> {
+  await tx.query(sql`
+    INSERT INTO dlq.group_changes
+      (fingerprint, original_topic, consumer_group, status, messages, arrived, last_at)
+    SELECT t.fingerprint, left(t.original_topic, 249), left(COALESCE(t.consumer_group, ''), 255), t.status, 0,
+           count(*), clock_timestamp()
+    FROM dlq.dlq_messages t WHERE t.id = ANY(${ids}::uuid[]) AND t.fingerprint IS NOT NULL
+    GROUP BY 1, 2, 3, 4`);
 }
 
 /** Keeps the dialect of the stored headers. A status change takes a new epoch, so that a running retry cannot settle. */

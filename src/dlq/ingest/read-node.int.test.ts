@@ -60,6 +60,7 @@ test('an error of a partition without new records is stored once and cleared onc
     partitions: { all: () => [active] } as Partial<LeasedPartitions> as LeasedPartitions,
     decode: () => assert.fail('there is nothing to decode'),
     makeId: () => assert.fail('there is nothing to store'),
+    storeFingerprints: async () => {},
     maxRetries: 3,
     maxBytesInFlight: 1 << 26,
     onInserted: () => {},

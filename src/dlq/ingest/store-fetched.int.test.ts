@@ -14,6 +14,7 @@ import { seekSource } from '../decide/seek-source.ts';
 import { accountSources } from '../sources.ts';
 import { addPartitions, claimPartitions, skipLostRecords, type LeasedPartition } from './partitions-table.ts';
 import type { Fetched } from './split-fetched.ts';
+import { createFingerprintStore } from './store-fingerprints.ts';
 import { storeFetched, type StoreDeps } from './store-fetched.ts';
 
 let database: TestDatabase;
@@ -24,6 +25,7 @@ before(async () => {
     db: database.db,
     worker: createTestWorker(database.db),
     makeId: createUuidMaker(systemClock),
+    storeFingerprints: createFingerprintStore(),
     decode: createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) }),
     maxRetries: 3,
     onInserted: () => {},

@@ -10,6 +10,7 @@ import type { Worker } from '../../platform/work/work.ts';
 import { undecodable, type DeadLetter } from '../domain/dead-letter.ts';
 import { insertBatch } from './insert-batch.ts';
 import { mergeBatch } from './merge-batch.ts';
+import type { StoreFingerprints } from './store-fingerprints.ts';
 import type { RowOptions } from './message-rows.ts';
 import type { LeasedPartition } from './partitions-table.ts';
 import { splitFetched, type Batch, type Fetched } from './split-fetched.ts';
@@ -22,6 +23,7 @@ export type StoreDeps = RowOptions &
     worker: Worker;
     /** Never throws: a record that cannot be decoded is still a dead letter. */
     decode: (record: BrokerRecord, source: PartitionRef) => DeadLetter;
+    storeFingerprints: StoreFingerprints;
     /** Called after the commit. */
     onInserted: (topic: string, ids: readonly string[]) => void;
     /** Called after the commit, for dead letters that were read for the first time. */
@@ -95,6 +97,7 @@ async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Bat
 async function storePart(deps: StoreDeps, leased: LeasedPartition, batch: Batch): Promise<boolean> {
   const isFirst = batch.from >= leased.highOffset;
   const isNew = isFirst && batch.letters.every(({ lineage }) => lineage === null);
+  await deps.storeFingerprints(deps.db, batch.letters);
   const ids = isNew
     ? await insertBatch(deps, leased, batch)
     : await deps.db.transaction((tx) => mergeBatch(tx, deps, leased, batch));

@@ -1,9 +1,9 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 
-/** Merges the rows of `dlq.topic_counts`, one per minute, into one per topic and status. */
+/** Merges the rows of `dlq.topic_counts` into one per topic, status and minute, and the changes of groups into counts. */
 export async function compactCounts(db: Queryable): Promise<void> {
-  await db.query(sql`SELECT dlq.compact_topic_counts()`);
+  await db.query(sql`SELECT dlq.compact_topic_counts(), dlq.fold_group_changes()`);
 }
 
 export type CountCorrection = Readonly<{ topic: string; status: string; counted: bigint; actual: bigint }>;

@@ -11,7 +11,7 @@ export function createDecoder(options: {
   readonly rules: readonly OriginalTopicRule[];
   readonly isDeadLetterTopic: (topic: string) => boolean;
 }): (record: BrokerRecord, source: PartitionRef) => DeadLetter {
-  const fingerprint = createFingerprinter();
+  const fingerprintOf = createFingerprinter();
 
   return (record, source) => {
     const failure = decodeFailure(record.headers);
@@ -21,6 +21,7 @@ export function createDecoder(options: {
       rules: options.rules,
       isDeadLetterTopic: options.isDeadLetterTopic,
     });
+    const { fingerprint, basis } = fingerprintOf(failure);
     const { messageId, attempt } = readLineage(record.headers);
     return {
       record,
@@ -36,7 +37,8 @@ export function createDecoder(options: {
       originalOffset: failure.originalOffset ?? null,
       originalTimestampMs:
         failure.originalTimestampMs === undefined ? null : BigInt(failure.originalTimestampMs),
-      fingerprint: fingerprint(failure).fingerprint,
+      fingerprint,
+      fingerprintBasis: basis,
       lineage:
         messageId === null
           ? null

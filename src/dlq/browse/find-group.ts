@@ -1,0 +1,107 @@
+import { AppError } from '../../kernel/errors.ts';
+import { fingerprintVersion } from '../../kernel/fingerprint/fingerprint.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { joinSql, sql } from '../../platform/postgres/sql.ts';
+import { invalidField } from '../../platform/http/slice-input.ts';
+import { statuses, type Status } from '../domain/message.ts';
+import { listGroups, type Group } from './list-groups.ts';
+
+export type GroupDetails = Readonly<{
+  group: Group;
+  /** Of the newest messages; a key is null where the record has none. */
+  topKeys: readonly Readonly<{ key: Buffer | null; count: number }>[];
+  byTopic: readonly Readonly<{
+    topic: string;
+    consumerGroup: string | null;
+    counts: Readonly<Record<Status, number>>;
+  }>[];
+}>;
+
+/** The group of a fingerprint or of a prefix that no other fingerprint has. */
+export async function findGroup(db: Queryable, text: string): Promise<GroupDetails> {
+  const fingerprint = await wholeFingerprint(db, text);
+  const { groups } = await listGroups(db, { fingerprint }, { after: null, offset: 0, pageSize: 1 });
+  const [group] = groups;
+  if (group === undefined) throw groupNotFound(text);
+  const [topKeys, byTopic] = await Promise.all([listTopKeys(db, fingerprint), countByTopic(db, fingerprint)]);
+  return { group, topKeys, byTopic };
+}
+
+function groupNotFound(fingerprint: string): AppError {
+  return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq group not found: ${fingerprint.slice(0, 100)}`);
+}
+
+const namedCandidates = 5;
+
+/** Without a version the prefix is one of the current version. */
+async function wholeFingerprint(db: Queryable, text: string): Promise<string> {
+  const [exact] = await db.query(sql`SELECT 1 FROM dlq.fingerprints WHERE fingerprint = ${text}`);
+  if (exact !== undefined) return text;
+  const prefix = /^[\da-f]/.test(text) ? `v${fingerprintVersion}:${text}` : text;
+  if (!/^v\d{1,6}:[\da-f]{4,32}$/.test(prefix)) throw groupNotFound(text);
+  const found = await db.query<{ fingerprint: string }>(sql`
+    SELECT fingerprint FROM dlq.fingerprints
+    WHERE fingerprint ~>=~ ${prefix} AND fingerprint ~<~ ${`${prefix}g`}
+    ORDER BY fingerprint USING ~<~
+    LIMIT ${namedCandidates}`);
+  const [first, ...others] = found;
+  if (first === undefined) throw groupNotFound(text);
+  if (others.length > 0)
+    throw invalidField(
+      'dlq',
+      'fingerprint',
+      'ambiguous',
+      `is the beginning of several: ${found.map((one) => one.fingerprint).join(', ')}`,
+    );
+  return first.fingerprint;
+}
+
+const readForKeys = 10_000;
+const listedKeys = 10;
+const listedKeyBytes = 1024;
+
+/** The keys with the most messages among the newest messages. */
+async function listTopKeys(db: Queryable, fingerprint: string): Promise<GroupDetails['topKeys']> {
+  const newest = statuses.map(
+    (status) => sql`(
+      SELECT t.message_key, t.created_at, t.id FROM dlq.dlq_messages t
+      WHERE t.fingerprint = ${fingerprint} AND t.status = ${status}
+      ORDER BY t.created_at DESC, t.id DESC LIMIT ${readForKeys})`,
+  );
+  return db.query<{ key: Buffer | null; count: number }>(sql`
+    SELECT message_key AS key, count(*)::int AS count
+    FROM (
+      SELECT substring(message_key FOR ${listedKeyBytes}) AS message_key FROM (${joinSql(newest, sql` UNION ALL `)}) AS newest
+      ORDER BY created_at DESC, id DESC LIMIT ${readForKeys}
+    ) AS keys
+    GROUP BY message_key
+    ORDER BY count(*) DESC, message_key
+    LIMIT ${listedKeys}`);
+}
+
+const listedTopics = 1000;
+
+async function countByTopic(db: Queryable, fingerprint: string): Promise<GroupDetails['byTopic']> {
+  const rows = await db.query<Record<Status, bigint> & { topic: string; consumer_group: string }>(sql`
+    SELECT original_topic AS topic, consumer_group,
+           COALESCE(sum(messages) FILTER (WHERE status = 'PENDING'), 0)::bigint AS "PENDING",
+           COALESCE(sum(messages) FILTER (WHERE status = 'RETRYING'), 0)::bigint AS "RETRYING",
+           COALESCE(sum(messages) FILTER (WHERE status = 'RESOLVED'), 0)::bigint AS "RESOLVED",
+           COALESCE(sum(messages) FILTER (WHERE status = 'DEAD'), 0)::bigint AS "DEAD"
+    FROM dlq.group_figures
+    WHERE fingerprint = ${fingerprint}
+    GROUP BY original_topic, consumer_group
+    HAVING sum(messages) > 0
+    ORDER BY sum(messages) DESC, original_topic, consumer_group
+    LIMIT ${listedTopics}`);
+  return rows.map((row) => ({
+    topic: row.topic,
+    consumerGroup: row.consumer_group === '' ? null : row.consumer_group,
+    counts: {
+      PENDING: Number(row.PENDING),
+      RETRYING: Number(row.RETRYING),
+      RESOLVED: Number(row.RESOLVED),
+      DEAD: Number(row.DEAD),
+    },
+  }));
+}

@@ -1,0 +1,82 @@
+import { createFingerprinter, fingerprintVersion } from '../../kernel/fingerprint/fingerprint.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { storeBases } from '../fingerprints-table.ts';
+
+export type Derived = Readonly<{
+  /** Messages whose fingerprint changed. */
+  changed: number;
+  /** Messages that were locked, or not there any more, when their batch was read. */
+  skipped: number;
+}>;
+
+const batchSize = 500;
+
+/**
+ * Derives the fingerprints again that are missing or of another version, of live and of archived messages. It goes
+ * through the tables by id, a short transaction per batch, and never waits for a locked row; a second run finds what
+ * the first one left. The counts of the groups move in the same transaction. For the rest of the system nothing has
+ * happened: neither `updated_at` nor the epoch changes, and a running retry settles as before.
+ */
+export async function deriveFingerprints(
+  db: Database,
+  onBatch: (done: number) => void = () => {},
+): Promise<Derived> {
+  const total = { changed: 0, skipped: 0 };
+  for (const table of [sql`dlq.dlq_messages`, sql`dlq.dlq_messages_archive`]) {
+    for (let after: string | null = null; ;) {
+      const ids: readonly string[] = await listStale(db, table, after);
+      const last = ids.at(-1);
+      if (last === undefined) break;
+      const changed = await db.transaction((tx) => deriveBatch(tx, table, ids));
+      total.changed += changed;
+      total.skipped += ids.length - changed;
+      after = last;
+      onBatch(total.changed);
+    }
+  }
+  return total;
+}
+
+function isStale(): Sql {
+  return sql`(t.fingerprint IS NULL OR NOT starts_with(t.fingerprint, ${`v${fingerprintVersion}:`}))`;
+}
+
+async function listStale(db: Queryable, table: Sql, after: string | null): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    SELECT t.id FROM ${table} t
+    WHERE ${isStale()} AND ${after === null ? sql`true` : sql`t.id > ${after}`}
+    ORDER BY t.id
+    LIMIT ${batchSize}`);
+  return rows.map(({ id }) => id);
+}
+
+type StaleRow = {
+  id: string;
+  error_message: string;
+  error_class: string | null;
+  error_stack: string | null;
+};
+
+async function deriveBatch(tx: Queryable, table: Sql, ids: readonly string[]): Promise<number> {
+  await tx.query(sql`SELECT set_config('dlq.deriving_fingerprints', 'on', true)`);
+  const rows = await tx.query<StaleRow>(sql`
+    SELECT t.id, left(t.error_message, 16384) AS error_message, t.error_class, left(t.error_stack, 65536) AS error_stack
+    FROM ${table} t WHERE t.id = ANY(${ids}::uuid[]) AND ${isStale()}
+    FOR NO KEY UPDATE SKIP LOCKED`);
+  const fingerprint = createFingerprinter();
+  const made = rows.map((row) => ({
+    id: row.id,
+    ...fingerprint({
+      errorClass: row.error_class ?? undefined,
+      errorMessage: row.error_message,
+      errorStack: row.error_stack ?? undefined,
+    }),
+  }));
+  await storeBases(tx, new Map(made.map((one) => [one.fingerprint, one.basis])));
+  await tx.query(sql`
+    UPDATE ${table} t SET fingerprint = n.fingerprint
+    FROM unnest(${made.map(({ id }) => id)}::uuid[], ${made.map((one) => one.fingerprint)}::text[]) AS n (id, fingerprint)
+    WHERE t.id = n.id`);
+  return made.length;
+}
