@@ -6,7 +6,7 @@ import type { Finding } from '../finding.ts';
 import { examineAuditMonths } from './audit-months.ts';
 import { examineAutovacuum } from './autovacuum.ts';
 import { examineIndexes } from './invalid-indexes.ts';
-import { examineStuckRows } from './stuck-rows.ts';
+import { countExpired, examineStuckRows } from './stuck-rows.ts';
 import { examineTopicIds } from './topic-ids.ts';
 
 const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga'];
@@ -53,12 +53,23 @@ test('an invalid index is a problem', () =>
     ],
   ));
 
+test('expired leases are found by an index on tables that grow large', async () => {
+  for (const table of ['dlq.dlq_messages', 'outbox.outbox_orders', 'jobs.job_queue', 'saga.saga_states']) {
+    const { text } = countExpired(table);
+    const plan = await database.db.transaction(async (tx) => {
+      await tx.query(new Sql(['SET LOCAL enable_seqscan = off'], []));
+      return tx.query(new Sql([`EXPLAIN ${text}`], []));
+    });
+    assert.doesNotMatch(JSON.stringify(plan), /Seq Scan/, table);
+  }
+});
+
 test('a lease that expired long ago is a warning', () =>
   turns(
     () => examineStuckRows(database.db, schemas),
     [
-      `INSERT INTO dlq.dlq_messages (original_topic, error_message, lease_owner, lease_until)
-     VALUES ('orders', 'failed', 'gone', clock_timestamp() - interval '6 minutes')`,
+      `INSERT INTO dlq.dlq_messages (original_topic, error_message, status, lease_owner, lease_until)
+     VALUES ('orders', 'failed', 'RETRYING', 'gone', clock_timestamp() - interval '6 minutes')`,
       'warning',
       /1 of dlq\.dlq_messages/,
       `UPDATE dlq.dlq_messages SET lease_until = clock_timestamp() - interval '4 minutes'`,
