@@ -22,6 +22,14 @@ const allColumns: Sql = sql`
 /** Nobody is working on it and it has an attempt left. */
 export const isDue: Sql = sql`t.status = 'PENDING' AND t.retry_count < t.max_retries`;
 
+/**
+ * False where there is nothing to publish: for a row of the predecessor that was stored without its value, and for a
+ * dead letter of a share group that only points to its record (a null value would be a tombstone).
+ */
+export const hasValue: Sql = sql`
+  CASE WHEN t.source_topic IS NULL THEN t.payload IS NOT NULL
+       ELSE t.dialect IS DISTINCT FROM 'share-group' OR t.message_key IS NOT NULL OR t.raw_value IS NOT NULL END`;
+
 /** After a failure: DEAD if no attempt is left. Reads the row as it was before the statement. */
 export const statusAfterFailure: Sql = sql`
   CASE WHEN t.retry_count >= t.max_retries THEN 'DEAD' ELSE 'PENDING' END`;

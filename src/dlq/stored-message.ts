@@ -52,7 +52,7 @@ export type MessageHead = MessageState &
     sourceTopic: string | null;
     unroutable: boolean;
     isRouted: boolean;
-    hasPayload: boolean;
+    hasValue: boolean;
     isArchived: boolean;
   }>;
 

@@ -23,6 +23,10 @@ export type MessageView = Readonly<{
   key: string | null;
   key_base64?: string;
   error_class: string | null;
+  consumer_group: string | null;
+  original_partition: number | null;
+  original_offset: number | null;
+  original_timestamp: string | null;
   dialect: string | null;
   unroutable: boolean;
   attempt_no: number;

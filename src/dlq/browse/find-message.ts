@@ -4,6 +4,7 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { messageNotFound, type Message, type MessageBody, type MessageHead } from '../stored-message.ts';
 import { readHeaders, type StoredHeader } from '../stored-headers.ts';
 import { messageColumns, messageOf, type MessageRow } from './message-row.ts';
+import { hasValue } from '../messages-table.ts';
 
 /** Every function here looks among the live and the archived messages. */
 
@@ -34,7 +35,7 @@ const headColumns: Sql = sql`
   t.id, t.status, t.retry_count AS "retryCount", t.max_retries AS "maxRetries", t.attempt_no AS "attemptNo",
   COALESCE(t.lease_until > clock_timestamp(), false) AS "leaseIsLive", t.lease_lost AS "leaseLost",
   t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable, t.routed AS "isRouted",
-  t.payload IS NOT NULL AS "hasPayload"`;
+  ${hasValue} AS "hasValue"`;
 
 type BodyRow = { key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null };
 

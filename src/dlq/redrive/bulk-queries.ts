@@ -1,6 +1,6 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { isDue } from '../messages-table.ts';
+import { isDue, hasValue } from '../messages-table.ts';
 import type { Keyset } from '../stored-message.ts';
 import { orderKey } from './claim-messages.ts';
 
@@ -109,7 +109,7 @@ export function inBulkCall({ topic, by, since, after, onlyUnroutable, excluded }
                       ${keys.map((key) => key.orderKey)}::bytea[]) AS refused (topic, key)))`;
   return sql`${inTopic(topic, by)} AND ${isAfter} AND ${isUntouched(since)}
     AND ${onlyUnroutable ? sql`t.unroutable` : sql`true`} AND ${hasTarget} AND ${isAllowed} AND ${isKeyFree}
-    AND ${valueless ? hasValue : sql`true`}`;
+    AND ${valueless ? sql`(${hasValue})` : sql`true`}`;
 }
 
 function inTopic(topic: string, by: MatchBy): Sql {
@@ -126,5 +126,3 @@ function isUntouched({ epoch, at }: BulkStart): Sql {
   return sql`t.lease_epoch < ${epoch}
     AND (t.created_at <= ${at}::timestamptz OR t.created_at > clock_timestamp())`;
 }
-
-const hasValue: Sql = sql`(t.source_topic IS NOT NULL OR t.payload IS NOT NULL)`;

@@ -3,7 +3,7 @@ import type { Lease } from '../../kernel/lease.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, type Worker } from '../../platform/work/work.ts';
 import { exactInstant } from '../instant.ts';
-import { isDue, messages } from '../messages-table.ts';
+import { isDue, messages, hasValue } from '../messages-table.ts';
 import { readHeaders, type StoredHeader } from '../stored-headers.ts';
 import type { Keyset, MessageBody } from '../stored-message.ts';
 
@@ -13,7 +13,7 @@ export type ClaimedMessage = Readonly<{
   targetTopic: string;
   /** An operator chose the target: it need not be an allowed one. */
   isRouted: boolean;
-  /** False for a row of the predecessor that was stored without its value: there is nothing to publish. */
+  /** False if there is nothing to publish. */
   hasValue: boolean;
   /** The size of its body in memory. */
   bytes: number;
@@ -125,7 +125,7 @@ type ClaimedRow = BodyRow & {
 };
 
 const claimedColumns: Sql = sql`
-  t.id, t.original_topic, t.routed, t.published_sha256, t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS has_value,
+  t.id, t.original_topic, t.routed, t.published_sha256, ${hasValue} AS has_value,
   ${bytes} AS bytes,
   CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${value} END AS value,
   CASE WHEN ${isSmall} THEN t.headers END AS headers, ${orderKey} AS order_key,

@@ -49,9 +49,7 @@ export async function retryMessage(deps: RetryDeps, id: string, actor: string): 
   const message = await findRetryable(deps, id);
   const reroute = rerouteOf(deps, message);
   requireAllowed(deps, message, reroute);
-  // A null value would be a tombstone, which is never what the producer sent.
-  if (deps.publish !== null && message.sourceTopic === null && !message.hasPayload)
-    throw conflict('message has no value to publish: it was stored without it');
+  if (deps.publish !== null && !message.hasValue) throw valueless(message);
 
   const runsAlone = message.leaseLost && message.retryCount + 1 >= message.maxRetries;
   const attempt = (): Promise<RetryResult> => attemptOnce(deps, { id, actor, reroute, runsAlone });
@@ -160,6 +158,15 @@ function unavailable(message: string, reason = 'not_sent'): AppError {
 
 function conflict(message: string): AppError {
   return new AppError('SYS_DLQ_CONFLICT', 'conflict', message);
+}
+
+/** A null value would be a tombstone, which is never what the producer sent. */
+function valueless({ sourceTopic }: MessageHead): AppError {
+  const why =
+    sourceTopic === null
+      ? 'it was stored without it'
+      : 'it only points to its record; set errors.deadletterqueue.copy.record.enable for the share group';
+  return conflict(`message has no value to publish: ${why}`);
 }
 
 function notRetryable(message: MessageHead): AppError {

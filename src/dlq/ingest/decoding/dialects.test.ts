@@ -293,6 +293,11 @@ test("a framework's own exception is replaced by the application's, which is kep
   }
 });
 
+test('the reason "fault" of MassTransit says less than the class, other reasons are the message', () => {
+  assert.equal(decode({ 'MT-Reason': 'fault', 'MT-Fault-ExceptionType': dotNet }).errorMessage, dotNet);
+  assert.equal(decode({ 'MT-Reason': 'expired' }).errorMessage, 'expired');
+});
+
 test('the topic is read from addresses of Kafka endpoints only', () => {
   const topicOf = (address: string): string | undefined =>
     decode({ 'MT-Reason': 'fault', 'MT-Fault-InputAddress': address }).originalTopic;

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
-import { isDue } from '../../messages-table.ts';
+import { isDue, hasValue } from '../../messages-table.ts';
 import type { RedriveFilter } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that cannot be sent are counted as excluded. */
@@ -41,7 +41,7 @@ export type PlanRow = Origin &
 export function planRows(filter: RedriveFilter, redriveId: string): Sql {
   return sql`
     SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
-           t.routed AS "isRouted", t.source_topic IS NOT NULL OR t.payload IS NOT NULL AS "hasValue",
+           t.routed AS "isRouted", ${hasValue} AS "hasValue",
            (${isDue}) AS "isDue", t.status, ${isElsewhere(redriveId)} AS "isElsewhere", ${originColumns}
     FROM dlq.dlq_messages t
     WHERE ${inScope(filter)}
