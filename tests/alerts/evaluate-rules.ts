@@ -9,6 +9,8 @@ import { runPromtool } from '../../tools/promtool.ts';
 export type RuleCase = Readonly<{
   alert: string;
   severity: 'page' | 'ticket';
+  /** Of the alert, such as `topic="a.dlq"`; without them any. */
+  labels?: string;
   /** In the notation of promtool, one value a minute: `0+5x60`. */
   series: Readonly<Record<string, string>>;
   /** Minutes after the first value. */
@@ -27,8 +29,8 @@ export async function evaluateRules(cases: readonly RuleCase[], stepSeconds = 60
     input_series: [...new Set(together.map(({ series }) => series))].flatMap((series) =>
       Object.entries(series).map(([name, values]) => ({ series: name, values })),
     ),
-    promql_expr_test: together.map(({ alert, severity, at, fires }) => ({
-      expr: `count(ALERTS{alertname="${alert}",severity="${severity}",alertstate="firing"}) > bool 0 or vector(0)`,
+    promql_expr_test: together.map(({ alert, severity, labels = '', at, fires }) => ({
+      expr: `count(ALERTS{alertname="${alert}",severity="${severity}",alertstate="firing",${labels}}) > bool 0 or vector(0)`,
       eval_time: `${Math.round(at * 60)}s`,
       exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }],
     })),

@@ -56,8 +56,9 @@ describe('an alert fires when its condition is real, and is silent before', need
   async function causeAll(): Promise<void> {
     const { api, db, broker } = system;
     assert.ok(broker);
-    const records = Array.from({ length: 150 }, () => ({
-      topic: 'quiet.dlq',
+    await broker.createTopic('sudden.dlq', 1);
+    const records = Array.from({ length: 300 }, (_, i) => ({
+      topic: i < 150 ? 'quiet.dlq' : 'sudden.dlq',
       key: null,
       value: Buffer.from('{}'),
       // No legal name of a topic.
@@ -130,6 +131,11 @@ describe('an alert fires when its condition is real, and is silent before', need
       { alert, severity, series, at: causedAt - 1, fires: false },
       { alert, severity, series, at: causedAt + minutesLater, fires: true },
     ]);
+    // Nobody had scraped the series of this topic before its records were counted.
+    const sudden = (['DlqMessagesSurge', 'DlqUnroutable'] as const).map((alert): RuleCase => {
+      const labels = 'topic="sudden.dlq"';
+      return { alert, severity: 'ticket', labels, series, at: causedAt + 2, fires: true };
+    });
     const quiet = (['Down', 'LoopStalled', 'ApiErrorBudgetBurn', 'StaleWrites'] as const).map(
       (alert): RuleCase => ({
         alert,
@@ -139,6 +145,6 @@ describe('an alert fires when its condition is real, and is silent before', need
         fires: false,
       }),
     );
-    assert.equal(await evaluateRules([...cases, ...quiet]), '');
+    assert.equal(await evaluateRules([...cases, ...sudden, ...quiet]), '');
   });
 });

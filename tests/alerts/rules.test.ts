@@ -10,7 +10,7 @@ import { runPromtool } from '../../tools/promtool.ts';
 import { needsPromtool } from '../support/test-promtool.ts';
 import { evaluateRules, rulesFile } from './evaluate-rules.ts';
 import { expressionsOf } from './expressions.ts';
-import { pageCases } from './page-cases.ts';
+import { pageCases, ticketCases } from './rule-cases.ts';
 
 describe('the rules of Prometheus', needsPromtool, () => {
   test('are valid', async () => {
@@ -27,7 +27,7 @@ describe('the rules of Prometheus', needsPromtool, () => {
   });
 
   test('fire and are silent as the cases say', async () => {
-    assert.equal(await evaluateRules(pageCases), '');
+    assert.equal(await evaluateRules([...pageCases, ...ticketCases]), '');
   });
 
   test('a wrong expectation of a case would be noticed', async () => {

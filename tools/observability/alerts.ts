@@ -16,6 +16,18 @@ const sum = (selector: string, by: string): string => `sum by (namespace${by}) (
 const increase = (selector: string, window: string, by = ''): string =>
   `sum by (namespace${by}) (increase(${selector}[${window}]))`;
 
+/**
+ * By how much a counter has grown whose series begins with its first event: `increase` takes that for no growth. A series
+ * that is new counts in full; not one that was only not scraped, so its process was, or has started since.
+ */
+const growth = (counter: string, minutes: number, by: string): string => {
+  const window = `${minutes}m`;
+  const wasScraped = `up{job="redrive"} offset ${window} == 1`;
+  const hasStarted = `time() - process_start_time_seconds{job="redrive"} < ${minutes * 60}`;
+  const isNew = `${counter} unless ${counter} offset ${window} and on (namespace, instance) (${wasScraped} or ${hasStarted})`;
+  return sum(`(${isNew}) or increase(${counter}[${window}])`, by);
+};
+
 const budgets: readonly Alert[] = slos.flatMap((slo) =>
   (['page', 'ticket'] as const).map((severity) => ({
     name: slo.alert,
@@ -117,7 +129,7 @@ const dlq: readonly Alert[] = [
   {
     name: 'DlqMessagesSurge',
     severity: 'ticket',
-    expr: `${increase('dlq_ingested_total', '10m', ', topic')} > 100 and ${increase('dlq_ingested_total', '10m', ', topic')} > 10 * ${increase('dlq_ingested_total', '1d', ', topic')} / 144`,
+    expr: `${growth('dlq_ingested_total', 10, ', topic')} > 100 and ${growth('dlq_ingested_total', 10, ', topic')} > 10 * ${increase('dlq_ingested_total', '1d', ', topic')} / 144`,
     summary: '{{ $labels.topic }} gets ten times as many dead letters as usual',
     description: '{{ $value | humanize }} in 10 minutes: a consumer fails.',
   },
@@ -140,8 +152,7 @@ const dlq: readonly Alert[] = [
   {
     name: 'DlqUnroutable',
     severity: 'ticket',
-    // The series of a topic begins with its first message, which is no increase.
-    expr: `${increase('dlq_unroutable_total', '15m', ', topic')} > 0 or (${sum('dlq_unroutable_total', ', topic')} > 0 unless ${sum('dlq_unroutable_total offset 15m', ', topic')})`,
+    expr: `${growth('dlq_unroutable_total', 15, ', topic')} > 0`,
     summary: 'Dead letters of {{ $labels.topic }} have no known original topic',
     description: 'They cannot be retried before a rule or an operator says where they belong.',
   },

@@ -1,6 +1,9 @@
 import type { RuleCase } from './evaluate-rules.ts';
 
-/** For each alert that pages a case in which it fires, and one that is close to it in which it is silent. */
+/**
+ * For each alert that pages a case in which it fires, and one that is close to it in which it is silent; and tickets about
+ * counters whose series begins with the first event.
+ */
 
 type Series = RuleCase['series'];
 
@@ -115,5 +118,49 @@ export const pageCases: readonly RuleCase[] = [
     5,
     { saga_compensations_stuck: '1x20' },
     { saga_compensations_stuck: '0x20', saga_needs_attention: '3x20' },
+  ),
+];
+
+function ticket(alert: string, at: number, series: Series, fires: boolean): RuleCase {
+  return { alert, severity: 'ticket', at, series, fires };
+}
+
+const replica = 'job="redrive",instance="a"';
+const up = (values: string, start: string): Series => ({
+  [`up{${replica}}`]: values,
+  [`process_start_time_seconds{${replica}}`]: start,
+});
+const scraped = up('1x60', '0x60');
+
+/** The topic appears in minute 30 with all that was counted until then. */
+function fromMinute30(alert: string, metric: string, count: number): readonly RuleCase[] {
+  const series = { [`${metric}{topic="a.dlq",${replica}}`]: `_x30 ${count}x30` };
+  const nothing = { [`${metric}{topic="a.dlq",${replica}}`]: '_x30 0x30' };
+  return [
+    ticket(alert, 31, { ...series, ...scraped }, true),
+    ticket(alert, 50, { ...series, ...scraped }, false),
+    ticket(alert, 31, { ...nothing, ...scraped }, false),
+    // A process that has just started.
+    ticket(alert, 31, { ...series, ...up('_x30 1x30', '_x30 1740x30') }, true),
+    // Prometheus was away, or could not reach the process: what was counted may be old.
+    ticket(alert, 31, { ...series, ...up('_x30 1x30', '_x30 0x30') }, false),
+    ticket(alert, 31, { ...series, ...up('0x30 1x30', '_x30 0x30') }, false),
+  ];
+}
+
+export const ticketCases: readonly RuleCase[] = [
+  ...fromMinute30('DlqMessagesSurge', 'dlq_ingested_total', 150),
+  ...fromMinute30('DlqUnroutable', 'dlq_unroutable_total', 1),
+  ticket(
+    'DlqMessagesSurge',
+    1441,
+    { [`dlq_ingested_total{topic="a.dlq",${replica}}`]: '0+20x1500', ...up('1x1500', '0x1500') },
+    false,
+  ),
+  ticket(
+    'DlqMessagesSurge',
+    1445,
+    { [`dlq_ingested_total{topic="a.dlq",${replica}}`]: '0+1x1440 1940x20', ...up('1x1500', '0x1500') },
+    true,
   ),
 ];
