@@ -244,6 +244,7 @@ TABLE jobs.job_attempts
     ended_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     error_class text
     stack text
+    fingerprint text
 TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_analyze_scale_factor=0.05)
     job_id uuid NOT NULL DEFAULT platform.new_id()
     queue jobs.queue_name NOT NULL

@@ -52,14 +52,14 @@ export function notifyDead(ended: Sql): Sql {
 
 /**
  * A CTE that records each failed attempt; `ended` has job_id, retry_count, status, error_message, error_class, stack,
- * worker, lease_epoch, started_at and has_failed.
+ * fingerprint, worker, lease_epoch, started_at and has_failed.
  */
 export function recordFailures(ended: Sql): Sql {
   return sql`, recorded AS (
     INSERT INTO jobs.job_attempts
-      (job_id, retry_count, status_to, error, error_class, stack, worker, lease_epoch, started_at)
-    SELECT job_id, retry_count, status, COALESCE(error_message, ''), error_class, stack, worker, lease_epoch,
-           started_at
+      (job_id, retry_count, status_to, error, error_class, stack, fingerprint, worker, lease_epoch, started_at)
+    SELECT job_id, retry_count, status, COALESCE(error_message, ''), error_class, stack, fingerprint, worker,
+           lease_epoch, started_at
     FROM ${ended} WHERE has_failed
   )`;
 }

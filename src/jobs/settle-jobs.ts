@@ -1,3 +1,4 @@
+import { fingerprintOf } from '../kernel/fingerprint/fingerprint.ts';
 import { cleanText } from '../kernel/text.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { unnestRows, type Column } from '../platform/postgres/unnest-rows.ts';
@@ -182,6 +183,7 @@ const otherColumns: readonly Column<Uncompleted>[] = [
   [sql`text`, sql`text[]`, textOf],
   [sql`error_class`, sql`text[]`, (one) => cleanOrNull(originOf(one)?.className, maxClassName)],
   [sql`stack`, sql`text[]`, (one) => cleanOrNull(originOf(one)?.stack, maxStack)],
+  [sql`fingerprint`, sql`text[]`, causeOf],
   [sql`is_busy`, sql`boolean[]`, (one) => one.outcome === 'deferred' && one.isBusy === true],
   [sql`is_free`, sql`boolean[]`, isFree],
   [sql`wait_ms`, sql`float8[]`, waitMsOf],
@@ -224,6 +226,7 @@ async function settleOthers(
       WHERE t.job_id = leased.key AND t.lease_epoch = leased.epoch AND (t.status = 'running') IS TRUE
       RETURNING t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker.owner}::text AS worker,
                 t.lease_epoch, t.started_at, leased.error_class, leased.stack,
+                leased.fingerprint,
                 leased.is_failure OR (NOT leased.is_free AND t.deferrals > ${maxDeferrals}) AS has_failed
     )${recordFailures(sql`settled`)}${notifyDead(sql`settled`)}
     SELECT job_id, status FROM settled`;
@@ -258,6 +261,16 @@ const maxStack = 8000;
 
 function originOf(one: Uncompleted): ErrorOrigin | undefined {
   return one.outcome === 'failed' ? one.origin : undefined;
+}
+
+/** From the texts as they are stored, so that it can be derived again. */
+function causeOf(one: Uncompleted): string | null {
+  if (one.outcome !== 'failed') return null;
+  return fingerprintOf({
+    errorClass: cleanOrNull(one.origin?.className, maxClassName) ?? undefined,
+    errorMessage: textOf(one),
+    errorStack: cleanOrNull(one.origin?.stack, maxStack) ?? undefined,
+  });
 }
 
 function cleanOrNull(text: string | null | undefined, maxBytes: number): string | null {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
+import { fingerprintOf } from '../../src/kernel/fingerprint/fingerprint.ts';
 import { runCli } from '../../src/cli/run-cli.ts';
 import { startJobsSystem, type JobsSystem } from '../support/jobs-system.ts';
 
@@ -101,8 +102,10 @@ test('a failure shows the error class and stack of its worker', async () => {
   };
   assert.equal((await api.post(`/api/v1/jobs/${id}/fail`, told)).status, 200);
   const { body } = await api.get<{ attempts: Record<string, unknown>[] }>(`/api/v1/jobs/${id}`);
-  const { error, error_class: className, stack } = body.attempts[0] ?? {};
+  const { error, error_class: className, stack, fingerprint } = body.attempts[0] ?? {};
   assert.deepEqual([error, className, stack], [told.error, told.error_class, told.stack]);
+  const cause = { errorClass: told.error_class, errorMessage: told.error, errorStack: told.stack };
+  assert.equal(fingerprint, fingerprintOf(cause));
   const shown = await succeeds(['show', id]);
   assert.match(shown, /OutOfStock: no stock/);
   assert.match(shown, /stack of the last failure\n.*\n +at take \(shop\.py:12\)/);

@@ -218,6 +218,7 @@ export type JobDetails = Readonly<{
     error: string;
     error_class: string | null;
     stack: string | null;
+    fingerprint: string | null;
     worker: string | null;
     epoch: number;
     started_at: string | null;

@@ -13,6 +13,8 @@ export type FailedAttempt = Readonly<{
   errorClass: string | null;
   /** Truncated, and only of the newest attempts. */
   stack: string | null;
+  /** Null if no worker reported the failure. */
+  fingerprint: string | null;
   worker: string | null;
   epoch: bigint;
   startedAt: Date | null;
@@ -58,7 +60,7 @@ export async function jobBytes(db: Queryable, jobId: string): Promise<number> {
 async function selectAttempts(db: Queryable, jobId: string): Promise<readonly FailedAttempt[]> {
   return db.query<FailedAttempt>(sql`
     SELECT retry_count AS "retryCount", status_to AS "statusTo", error, error_class AS "errorClass",
-           CASE WHEN row_number() OVER (ORDER BY id DESC) <= ${stackLimit} THEN stack END AS stack,
+           CASE WHEN row_number() OVER (ORDER BY id DESC) <= ${stackLimit} THEN stack END AS stack, fingerprint,
            worker, lease_epoch AS epoch, started_at AS "startedAt", ended_at AS "endedAt"
     FROM jobs.job_attempts WHERE job_id = ${jobId} ORDER BY id DESC LIMIT ${historyLimit}`);
 }

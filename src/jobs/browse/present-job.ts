@@ -58,6 +58,7 @@ function presentAttempt(attempt: FailedAttempt): Json {
     error: attempt.error,
     error_class: attempt.errorClass,
     stack: attempt.stack,
+    fingerprint: attempt.fingerprint,
     worker: attempt.worker,
     epoch: attempt.epoch,
     started_at: formatInstant(attempt.startedAt),

@@ -115,6 +115,12 @@ export const JobDetailsSchema: TSchema = Type.Object(
         stack: nullable(
           Type.String({ description: 'Stack trace, truncated; only for the newest failures.' }),
         ),
+        fingerprint: nullable(
+          Type.String({
+            description: 'The same for failures with the same cause; null if no worker reported the failure.',
+            examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
+          }),
+        ),
         worker: nullable(Type.String({ description: 'Null if the worker was lost.' })),
         epoch: Type.Integer(),
         started_at: nullable(Timestamp),

@@ -106,7 +106,7 @@ function failedWith(error: string, { backoff }: QueueSettings): Sql {
 function reapedColumns(worker: Sql): Sql {
   return sql`
       t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker} AS worker, t.lease_epoch, t.started_at,
-      NULL::text AS error_class, NULL::text AS stack, true AS has_failed`;
+      NULL::text AS error_class, NULL::text AS stack, NULL::text AS fingerprint, true AS has_failed`;
 }
 
 /**

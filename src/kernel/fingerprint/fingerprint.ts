@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Cause } from './cause.ts';
 import { templateOf } from './error-template.ts';
 import { readStack } from './read-stack.ts';
@@ -29,14 +29,27 @@ export function createFingerprinter(): (error: FingerprintedError) => Fingerprin
   const cache = new Map<string, Fingerprint>();
   return (error) => {
     const basis = basisOf(error);
-    const key = JSON.stringify([PREFIX, basis.class, basis.template, basis.frame]);
+    const key = keyOf(basis);
     const cached = cache.get(key);
     if (cached !== undefined) return cached;
     if (cache.size >= CACHE_MAX) cache.clear();
-    const fingerprint = { fingerprint: `${PREFIX}${hash('sha256', key).slice(0, 32)}`, basis };
+    const fingerprint = { fingerprint: hashOf(key), basis };
     cache.set(key, fingerprint);
     return fingerprint;
   };
+}
+
+/** For callers that see few failures. */
+export function fingerprintOf(error: FingerprintedError): string {
+  return hashOf(keyOf(basisOf(error)));
+}
+
+function keyOf(basis: FingerprintBasis): string {
+  return JSON.stringify([PREFIX, basis.class, basis.template, basis.frame]);
+}
+
+function hashOf(key: string): string {
+  return `${PREFIX}${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
 }
 
 /** A stack that names a cause of the failure is more exact than the headers, which describe the outermost error. */

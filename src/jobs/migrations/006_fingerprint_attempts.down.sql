@@ -1,0 +1,1 @@
+ALTER TABLE jobs.job_attempts DROP COLUMN IF EXISTS fingerprint;
