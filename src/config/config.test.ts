@@ -52,6 +52,17 @@ test('the file of the dlq database as it was written starts', () => {
   assert.deepEqual(config.warnings, []);
 });
 
+test('the file of the saga server as it was written starts', () => {
+  const config = loadYaml(fixture('saga-server.yaml'));
+  assert.deepEqual(config.app, { name: 'saga-server', version: '0.1.0', tier: 'system', environment: 'dev' });
+  const { host, port, name, user, maxOpenConns, maxIdleConns, connMaxLifetimeMs } = serverOf(config);
+  assert.deepEqual(
+    [host, port, name, user, maxOpenConns, maxIdleConns, connMaxLifetimeMs],
+    ['postgres.k1s0-system.svc.cluster.local', 5432, 'k1s0_system', 'app', 25, 5, 300_000],
+  );
+  assert.deepEqual(config.warnings, []);
+});
+
 test('the file of the dlq server as it was written starts, once others are let in explicitly', () => {
   const text = fixture('dlq-manager-server.yaml');
   const config = loadYaml(text, { SERVER_ALLOW_UNAUTHENTICATED: 'true' });

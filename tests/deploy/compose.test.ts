@@ -111,8 +111,13 @@ describe('compose.yaml', needsGoTools, () => {
 
   test('scrapes Redrive where it listens', async () => {
     const { scrape_configs: jobs } = parse(await readFile(`${deploy}compose/prometheus.yaml`, 'utf8')) as {
-      scrape_configs: readonly { static_configs: readonly { targets: readonly string[] }[] }[];
+      scrape_configs: readonly {
+        job_name: string;
+        static_configs: readonly { targets: readonly string[] }[];
+      }[];
     };
+    // The rules select this job.
+    assert.equal(jobs[0]?.job_name, 'redrive');
     assert.deepEqual(jobs[0]?.static_configs[0]?.targets, ['redrive:8080']);
   });
 });
