@@ -23,6 +23,7 @@ const templates: readonly (readonly [string, string])[] = [
   ],
   ['rejected Order(id=17, name=Ann (old)) twice', 'rejected Order(<fields>) twice'],
   ['rejected Order{id=17, name=[a', 'rejected Order{<fields>}'],
+  ['no "{" or "{a=" in "x" of 7', 'no "<text>" or "<text>" in "<text>" of <n>'],
   ['bad &{ID:17 Name:ann}', 'bad &{<fields>}'],
   ['Key (email)=(ann) already exists', 'Key (email)=(<fields>) already exists'],
   ['expired on Fri, 20 Feb 2026 10:30:00 GMT', 'expired on <time>'],

@@ -100,8 +100,9 @@ const CLOSING_QUOTE: Readonly<Record<string, string>> = {
 function endOfQuoted(input: string, open: number, missing: Set<string>): number {
   const closing = CLOSING_QUOTE[input[open] ?? ''];
   if (closing === undefined || missing.has(closing)) return open;
+  // A quoted object has quotes inside; a lone bracket has not.
   const dumpEnd = endOfDump(input, open + 1);
-  const close = input.indexOf(closing, dumpEnd);
+  const close = input[dumpEnd] === closing ? dumpEnd : input.indexOf(closing, open + 1);
   if (close < 0) {
     missing.add(closing);
     return open;
