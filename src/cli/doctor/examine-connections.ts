@@ -8,8 +8,8 @@ export type ConnectionFacts = Readonly<{
   replicas: number;
   /** Maximum size of a replica's pool. */
   poolSize: number;
-  /** Each replica has one more connection for LISTEN. */
-  listens: boolean;
+  /** Of each replica besides its pool: one for LISTEN, and two past a pooler. */
+  extra: number;
   maxConnections: number;
   /** Reserved for superusers. */
   reserved: number;
@@ -30,25 +30,28 @@ export async function examineConnections(db: Queryable, config: Config): Promise
     others: rows[0]?.others ?? 0,
     replicas: Math.max(1, await freshReplicas(db)),
     poolSize: config.database.maxOpenConns,
-    listens: config.database.wake === 'listen',
+    extra: (config.database.wake === 'listen' ? 1 : 0) + (hasDirect(config) ? 2 : 0),
   });
 }
 
 /** Compares the maximum of all replicas, not their current use. */
 export function judgeConnections(facts: ConnectionFacts): Finding {
-  const { replicas, poolSize, listens, maxConnections, reserved, others } = facts;
-  const listeners = listens ? 1 : 0;
-  const needed = replicas * (poolSize + listeners);
+  const { replicas, poolSize, extra, maxConnections, reserved, others } = facts;
+  const needed = replicas * (poolSize + extra);
   const usable = maxConnections - reserved;
   const found =
-    `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} with ${poolSize}${listens ? ' + 1' : ''} connections need ${needed}; ` +
+    `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} with ${poolSize}${extra > 0 ? ` + ${extra}` : ''} connections need ${needed}; ` +
     `PostgreSQL allows ${usable} (max_connections ${maxConnections}, ${reserved} reserved), others use ${others}`;
   const left = usable - others;
   if (needed <= left) return ok('connections', found);
-  const fitting = Math.floor(left / replicas) - listeners;
+  const fitting = Math.floor(left / replicas) - extra;
   const lower = fitting >= 1 ? `lower database.max_open_conns to ${fitting}, or ` : '';
   const advice = `${lower}raise max_connections to at least ${needed + reserved + others}`;
   return needed > usable ? problem('connections', found, advice) : warning('connections', found, advice);
+}
+
+function hasDirect({ database }: Config): boolean {
+  return database.mode === 'server' && database.direct !== undefined;
 }
 
 async function freshReplicas(db: Queryable): Promise<number> {

@@ -31,7 +31,7 @@ test('a slow network is not reported as clock skew', () => {
 const connections = {
   replicas: 2,
   poolSize: 25,
-  listens: true,
+  extra: 1,
   maxConnections: 100,
   reserved: 3,
   others: 10,
@@ -63,8 +63,9 @@ test('a connection budget above max_connections is a problem', () => {
   assert.equal(full.advice, 'raise max_connections to at least 152');
 });
 
-test('without LISTEN no extra connection is counted', () => {
-  assertFinding(judgeConnections({ ...connections, listens: false }), 'ok', /25 connections need 50/);
+test('the connections beside the pool are those for LISTEN and past a pooler', () => {
+  assertFinding(judgeConnections({ ...connections, extra: 0 }), 'ok', /25 connections need 50/);
+  assertFinding(judgeConnections({ ...connections, extra: 3 }), 'ok', /25 \+ 3 connections need 56/);
 });
 
 const migration = (number: number, state: SchemaFacts['status'][number]['state']) => ({
