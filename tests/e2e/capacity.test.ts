@@ -51,16 +51,17 @@ async function costsAbout(schema: SliceName, expected: Cost, work: () => Promise
   if (process.env['TEST_PRINT_COSTS'] === '1') process.stderr.write(`${text}\n`);
 }
 
-const countOf = async (table: 'dlq' | 'jobs' | 'saga'): Promise<number> => {
+const countOf = async (table: SliceName): Promise<number> => {
   const counts = {
     dlq: sql`SELECT count(*)::int AS n FROM dlq.dlq_messages WHERE status = 'RESOLVED'`,
+    outbox: sql`SELECT count(*)::int AS n FROM outbox.outbox_orders WHERE status = 'sent'`,
     jobs: sql`SELECT count(*)::int AS n FROM jobs.job_queue WHERE status = 'completed'`,
     saga: sql`SELECT count(*)::int AS n FROM saga.saga_states WHERE status = 'COMPLETED'`,
   };
   const [row] = await system.db.query<{ n: number }>(counts[table]);
   return row?.n ?? 0;
 };
-const untilDone = (table: 'dlq' | 'jobs' | 'saga'): Promise<void> =>
+const untilDone = (table: SliceName): Promise<void> =>
   eventually(async () => assert.ok((await countOf(table)) >= items), { withinMs: 60_000 });
 
 test('a dead letter that is retried', async () => {
@@ -84,6 +85,14 @@ test('a dead letter that is retried', async () => {
     });
   });
 });
+
+test('an order that is sent', () =>
+  costsAbout('outbox', costs.outbox, async () => {
+    await system.db.query(sql`
+      SELECT outbox.add_order(${JSON.stringify(payload)}::json, 'plan-order-' || n, 'broker')
+      FROM generate_series(1, ${items}::int) AS n`);
+    await untilDone('outbox');
+  }));
 
 test('a job that is completed', () =>
   costsAbout('jobs', costs.jobs, async () => {
