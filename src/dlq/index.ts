@@ -40,6 +40,7 @@ import { messageGauges } from './upkeep/gauges.ts';
 import { ingestCheck } from './ingest/ingest-check.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
 import { deriveFingerprints } from './upkeep/derive-fingerprints.ts';
+import { createRedriveRetention } from './upkeep/redrive-retention.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
 import { createIngestMetrics } from './ingest/ingest-metrics.ts';
@@ -248,9 +249,10 @@ function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logge
     ...messageGauges(metrics, db, { isArchiving: options.archive.enabled }),
     log,
   });
-  if (!options.archive.enabled) return [gauges];
+  const always = [gauges, createRedriveRetention(worker, log)];
+  if (!options.archive.enabled) return always;
   const onArchived = (count: number): void => archived.inc(count);
-  return [gauges, createMessageArchive(worker, { db, log, onArchived }, options.archive)];
+  return [...always, createMessageArchive(worker, { db, log, onArchived }, options.archive)];
 }
 
 function createReader(

@@ -65,6 +65,7 @@ describe('the metrics of a running server', () => {
       'dlq discovery',
       'dlq gauges',
       'dlq reaper',
+      'dlq redrive-retention',
       'dlq redrives',
       'jobs cron',
       'jobs gauges',
