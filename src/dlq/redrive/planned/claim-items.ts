@@ -85,7 +85,7 @@ async function readCandidates(
            EXISTS (
              SELECT 1 FROM dlq.redrive_items b
              WHERE b.redrive_id = ${id} AND b.key_hash = i.key_hash AND b.target = i.target
-               AND b.position < i.position AND b.key_hash IS NOT NULL AND ${isBlocking}
+               AND b.position + 0 < i.position AND b.key_hash IS NOT NULL AND ${isBlocking}
            ) AS "isBehind"
     FROM (
       SELECT * FROM dlq.redrive_items i
@@ -103,7 +103,10 @@ async function readCandidates(
   }));
 }
 
-/** The outcomes behind which the rest of the key is skipped, as the partial index has them. */
+/**
+ * The outcomes behind which the rest of the key is skipped, as the partial index has them. The sum in the condition on
+ * the position keeps the planner on that index: by the primary key it would read all earlier items for each candidate.
+ */
 const isBlocking: Sql = sql`b.outcome IN ('failed', 'unknown', 'skipped', 'came_back')`;
 
 async function writeSkips(tx: Queryable, { id }: LeasedRedrive, skip: Choice['skip']): Promise<void> {
