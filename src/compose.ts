@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { apiTags } from './compose/api-tags.ts';
-import { createBroker } from './compose/create-broker.ts';
+import { createBroker, kafkaName } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
-import { prepareSchema } from './compose/prepare-schema.ts';
-import { exportVersions } from './compose/process-metrics.ts';
+import { openSchema } from './compose/open-schema.ts';
+import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
 import { acceptsHost } from './config/formats/accepts-host.ts';
-import type { KafkaConfig } from './config/resolve/resolve-kafka.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
-import { startAll, type Service } from './kernel/service.ts';
+import type { Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
   addInternalOrders,
@@ -80,6 +79,8 @@ const schemas: readonly string[] = migrationSources.map(({ slice }) => slice);
 
 export type SystemOptions = Readonly<{
   onPortTaken: 'next' | 'fail';
+  /** Ends a start that waits for migrations; the system is then to be stopped. */
+  stopAsked?: AbortSignal;
   logger?: Logger;
   /** Wraps parts of the system, to inject faults in tests. */
   wrap?: Readonly<{ database?: (db: Database) => Database; broker?: (broker: Broker) => Broker }>;
@@ -88,8 +89,9 @@ export type SystemOptions = Readonly<{
 /** A database that does not answer must not use up the time for the rest. */
 const closeWithinMs = 2000;
 
+/** Resolves when the system is ready; without `database.migrate` that may be long after its HTTP server answers. */
 export async function startSystem(config: Config, options: SystemOptions): Promise<System> {
-  const logger = options.logger ?? loggerFor(config);
+  const { logger = loggerFor(config), stopAsked = new AbortController().signal } = options;
   const stopWithinMs = stopWithin(config.server.shutdownTimeoutMs);
   for (const warning of config.warnings) logger.warn(warning);
   const opened: Close[] = [];
@@ -97,14 +99,21 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     const parts = await openParts(config, { ...options, logger }, opened);
     const slices = createSlices(config, parts);
     const http = createServer(config, options.onPortTaken, parts, slices);
-    const services = servicesOf(config, parts, slices, http);
-    await startAll(services, stopWithinMs);
+    const { broker, worker, embeddedDatabaseUrl, schema } = parts;
+    const services = await startServices({
+      services: servicesOf(config, parts, slices, http),
+      http,
+      schema,
+      logger,
+      stopWithinMs,
+      stopAsked,
+    });
     const url = http.address()?.url ?? '';
-    const { broker, worker, embeddedDatabaseUrl } = parts;
-    logger.info(
-      { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
-      'redrive is ready',
-    );
+    if (schema.outdated() === null)
+      logger.info(
+        { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
+        'redrive is ready',
+      );
     const stop = () => stopSystem({ services, opened, logger, stopWithinMs });
     return { url, embeddedDatabaseUrl, broker, logger, stop };
   } catch (error) {
@@ -136,8 +145,7 @@ async function openParts(
   opened.push(async () => embedded?.stop());
   // A hanging statement would block db.end(); the embedded server ends its connections itself.
   opened.push(() => Promise.race([db.end(), sleep(closeWithinMs)]));
-  const migrations = await prepareSchema(db, migrationSources, config.database, logger);
-  exportVersions(metrics, { version: config.app.version, migrations });
+  const schema = await openSchema(db, migrationSources, { config, metrics, logger });
   exportPool(metrics, pool);
   const broker = await openBroker(config, wrap?.broker);
   opened.push(async () =>
@@ -171,6 +179,7 @@ async function openParts(
   return {
     db,
     pool,
+    schema,
     embeddedDatabaseUrl,
     broker,
     worker,
@@ -249,7 +258,7 @@ function createSlices(config: Config, parts: Parts) {
 function createServer(
   { app, roles, server }: Config,
   onPortTaken: SystemOptions['onPortTaken'],
-  { db, pool, logger, metrics }: Parts,
+  { db, pool, schema, logger, metrics }: Parts,
   { dlq, outbox, jobs, saga, notify }: Slices,
 ): HttpServer {
   const http = createHttpServer({
@@ -264,15 +273,19 @@ function createServer(
     isOutage,
     isMissingRight,
     acceptsHost: acceptsHost(server),
+    closedBy: schema.outdated,
     checks: [
       databaseCheck(db),
       loginCheck(pool),
-      rightsCheck(db, systemClock, schemas),
-      ...dlq.checks,
-      ...outbox.checks,
-      ...jobs.checks,
-      ...saga.checks,
-      ...notify.checks,
+      schema.check,
+      ...[
+        rightsCheck(db, systemClock, schemas),
+        ...dlq.checks,
+        ...outbox.checks,
+        ...jobs.checks,
+        ...saga.checks,
+        ...notify.checks,
+      ].map(schema.heldBack),
     ],
   });
   if (!roles.includes('api')) return http;
@@ -329,9 +342,4 @@ export function loggerFor(config: Config): Logger {
     environment: config.app.environment,
     level: config.telemetry.logLevel,
   });
-}
-
-function kafkaName(kafka: KafkaConfig): string {
-  if (!kafka.enabled) return 'off';
-  return kafka.local ? 'local, in this process' : kafka.brokers.join(',');
 }

@@ -54,8 +54,10 @@ async function runDev(args: DevArgs, terminal: Terminal): Promise<void> {
   const partners = await openPartners(args, devConfig(args, terminal));
   try {
     const config = devConfig(args, terminal, partners);
-    const system = await start(config, args, terminal, print);
-    const demos = await startDemos({ config, system, print, cli: cliFor(system) }, args, partners);
+    const system = await start(config, args, terminal, { print, stopAsked });
+    const demos = stopAsked.aborted
+      ? []
+      : await startDemos({ config, system, print, cli: cliFor(system) }, args, partners);
     if (!stopAsked.aborted) print(welcome(config, system, demos));
     const beforeStop = async (): Promise<void> => {
       await Promise.all(demos.map((demo) => demo.stop()));
@@ -91,7 +93,7 @@ async function start(
   config: Config,
   args: DevArgs,
   terminal: Terminal,
-  print: (text: string) => void,
+  { print, stopAsked }: Readonly<{ print: (text: string) => void; stopAsked: AbortSignal }>,
 ): Promise<System> {
   const { loggerFor, startSystem } = await import('../compose.ts');
   const logger = args.logs === true ? loggerFor(config) : warningsFor(config, terminal);
@@ -99,9 +101,9 @@ async function start(
     () => print('Starting. The first start creates a database and takes some seconds.'),
     quietStartMs,
   );
-  return explainingDatabase(config, () => startSystem(config, { onPortTaken: 'next', logger })).finally(() =>
-    clearTimeout(explaining),
-  );
+  return explainingDatabase(config, () =>
+    startSystem(config, { onPortTaken: 'next', stopAsked, logger }),
+  ).finally(() => clearTimeout(explaining));
 }
 
 /** The config file, the environment and the command line override the defaults of `dev`. */

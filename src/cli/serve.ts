@@ -17,7 +17,7 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
     const { startSystem } = await import('../compose.ts');
     const system = await explainingDatabase(config, async () => {
       try {
-        return await startSystem(config, { onPortTaken: 'fail' });
+        return await startSystem(config, { onPortTaken: 'fail', stopAsked });
       } catch (error) {
         if (codeOf(error) !== 'EADDRINUSE') throw error;
         const { host, port } = config.server;

@@ -29,3 +29,8 @@ export function createBroker(kafka: KafkaConfig): Broker | null {
     ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),
   });
 }
+
+export function kafkaName(kafka: KafkaConfig): string {
+  if (!kafka.enabled) return 'off';
+  return kafka.local ? 'local, in this process' : kafka.brokers.join(',');
+}

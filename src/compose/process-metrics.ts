@@ -1,11 +1,11 @@
 import type { MigrationStatus } from '../platform/postgres/migrate.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 
-/** What is fixed for the life of a process: its version, and the schema that it works on. */
+/** The version of this process, and, by what it returns, of the schema that it works on. */
 export function exportVersions(
   metrics: Metrics,
-  { version, migrations }: Readonly<{ version: string; migrations: readonly MigrationStatus[] }>,
-): void {
+  { version }: Readonly<{ version: string }>,
+): (migrations: readonly MigrationStatus[]) => void {
   metrics
     .gauge({
       name: 'redrive_build_info',
@@ -15,10 +15,12 @@ export function exportVersions(
     .set({ version, node: process.versions.node }, 1);
   const schema = metrics.gauge({
     name: 'schema_version',
-    help: 'Number of the last applied migration of a schema, when this process started.',
+    help: 'Number of the last applied migration of a schema, when this process became ready.',
     labelNames: ['schema'],
   });
-  // In ascending order; `unknown` are those of a newer version.
-  for (const { slice, number, state } of migrations)
-    if (state !== 'pending') schema.set({ schema: slice }, number);
+  return (migrations) => {
+    // In ascending order; `unknown` are those of a newer version.
+    for (const { slice, number, state } of migrations)
+      if (state !== 'pending') schema.set({ schema: slice }, number);
+  };
 }

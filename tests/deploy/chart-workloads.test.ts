@@ -253,7 +253,7 @@ describe('what the chart gives the server', needsGoTools, () => {
     const env = await rendered([seedValues], { config }, 'dlq-redrive');
     const server = await startServerProcess(
       { ...env, DATABASE_URL: database.url, SERVER_ALLOW_UNAUTHENTICATED: 'true', SERVER_PORT: '0' },
-      ['serve', '--config', join(folder, 'config.yaml')],
+      { args: ['serve', '--config', join(folder, 'config.yaml')] },
     );
     try {
       const { port } = new URL(server.url);

@@ -141,7 +141,7 @@ describe('the embedded database of a running server', () => {
   after(() => rm(dataDir, { recursive: true, force: true }));
 
   test('migrate status reads it meanwhile, and a second server is refused', async () => {
-    const server = await startServerProcess({}, ['serve', '--port', '0', '--data-dir', dataDir]);
+    const server = await startServerProcess({}, { args: ['serve', '--port', '0', '--data-dir', dataDir] });
     try {
       const status = await runRedrive(['migrate', 'status', '--data-dir', dataDir]);
       assert.deepEqual([status.code, status.err], [0, '']);

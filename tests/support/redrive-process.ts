@@ -24,10 +24,16 @@ type Env = Readonly<Record<string, string>>;
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
 const environment = (env: Env): Env => ({ PATH: process.env['PATH'] ?? '', USER: 'hanako', ...env });
 
+export type ServerProcessOptions = Readonly<{
+  args?: readonly string[];
+  /** The log message, with a URL, at which it counts as started. */
+  upTo?: string;
+}>;
+
 /** `redrive serve` on a free port; fails with what it said where it ends before it is ready. */
 export async function startServerProcess(
   env: Env,
-  args: readonly string[] = ['serve', '--port', '0'],
+  { args = ['serve', '--port', '0'], upTo = 'redrive is ready' }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const child = spawn(process.execPath, [main, ...args], {
     env: environment(env),
@@ -40,7 +46,7 @@ export async function startServerProcess(
   createInterface({ input: child.stdout }).on('line', (line) => {
     const entry = JSON.parse(line) as LogLine;
     lines.push(entry);
-    if (entry.msg === 'redrive is ready') ready.resolve(String(entry['url']));
+    if (entry.msg === upTo) ready.resolve(String(entry['url']));
   });
   const failAtItsEnd = async (): Promise<void> => {
     const [code] = await ended;

@@ -2,6 +2,7 @@ import type { Tracer } from '@opentelemetry/api';
 import { trace } from '@opentelemetry/api';
 import type { Clock } from '../../kernel/clock.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import type { AppError } from '../../kernel/errors.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -30,6 +31,8 @@ export type HttpServerOptions = ListenOptions &
     /** Host names of this server. */
     acceptsHost: AcceptsHost;
     checks?: readonly HealthCheck[];
+    /** While it returns an error, the routes of all slices answer with it. */
+    closedBy?: () => AppError | null;
     limits?: Partial<HttpLimits>;
     tracer?: Tracer;
     clock?: Clock;
@@ -56,7 +59,7 @@ export type HttpServer = Service &
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
-  const { isMissingRight = () => false, tags = [] } = options;
+  const { isMissingRight = () => false, closedBy = () => null, tags = [] } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -83,6 +86,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     addRoutes(slice, addTo) {
       app.register(async (scope: HttpApp) => {
         ownRoutes(scope, slice);
+        scope.addHook('onRequest', (_request, _reply, done) => done(closedBy() ?? undefined));
         addTo(scope);
       });
     },
