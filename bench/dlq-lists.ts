@@ -14,7 +14,7 @@ import { openGround, type Ground } from './support.ts';
  */
 const rows = Number(process.argv[2] ?? 1_000_000);
 const rounds = 200;
-/** Each has messages of two topics or more. */
+/** How many causes the messages have. */
 const groups = 500;
 
 const ground = await openGround();
