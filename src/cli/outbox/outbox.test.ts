@@ -351,7 +351,7 @@ test('a decision sends its reason and --effect-checked', async () => {
   const decided = { ...order, resolution: 'skipped', needs_attention: false };
   const answer = [{ body: JSON.stringify(decided) }];
   const bare = await run(['cancel', '1042'], { answer });
-  assert.deepEqual([bare.asked[0]?.url, bare.asked[0]?.body], ['/api/v1/outbox/orders/1042/cancel', '{}']);
+  assert.deepEqual([bare.asked[0]?.url, bare.asked[0]?.body], ['/api/v1/outbox/orders/1042/cancel', '']);
   const full = await run(['skip', '1042', '--reason', '電話で済み', '--effect-checked'], { answer });
   assert.equal(full.asked[0]?.body, '{"reason":"電話で済み","effect_checked":true}');
   assert.deepEqual([full.code, full.out], [0, '1042 dead (skipped, in doubt)\n']);

@@ -25,6 +25,6 @@ test('serve and doctor say what to do about a database that is not UTF-8', async
   assert.equal(served.code, 1);
   assert.match(served.err, /has the encoding LATIN1.*ENCODING 'UTF8' TEMPLATE template0/);
   const examined = await runRedrive(['doctor'], env);
-  assert.equal(examined.code, 1);
+  assert.equal(examined.code, 2);
   assert.match(examined.out, /^problem +encoding +database \S+ has the encoding LATIN1/m);
 });
