@@ -10,7 +10,7 @@ import { jobGauges, type JobGaugesOptions } from './gauges.ts';
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
-beforeEach(() => database.db.query(sql`TRUNCATE jobs.job_queue`));
+beforeEach(() => database.db.query(sql`TRUNCATE jobs.job_queue, jobs.queues`));
 
 type Rows = Readonly<{
   queue?: string;
@@ -107,6 +107,22 @@ test('the lag is the wait of the job that has been due for longest, whatever its
     assert.ok(Math.abs(Date.now() / 1000 - seconds - since) < 40, `${queue}: ${since}`);
   }
   assert.equal(found[lag('later')], 0);
+});
+
+test('a paused queue has no lag, and its jobs are counted; it has a lag again when it is resumed', async () => {
+  const pause = (isPaused: boolean): Promise<unknown> =>
+    database.db.query(sql`
+      INSERT INTO jobs.queues (queue, paused) VALUES ('held', ${isPaused})
+      ON CONFLICT (queue) DO UPDATE SET paused = EXCLUDED.paused`);
+  await add({ queue: 'held', status: 'pending', count: 3, seconds: 900 });
+  await pause(true);
+  const paused = await oneRound({ queues: ['held'] });
+  assert.equal(paused[lag('held')], 0);
+  assert.ok(!('jobs_oldest_due_timestamp_seconds{queue="held"}' in paused));
+  assert.equal(paused[depth('held', 'pending')], 3);
+  await pause(false);
+  const resumed = (await oneRound())[lag('held')] ?? Number.NaN;
+  assert.ok(resumed >= 900 && resumed < 940, String(resumed));
 });
 
 test('a job with a run_at before its creation waits from its creation on', async () => {

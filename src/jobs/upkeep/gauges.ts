@@ -26,12 +26,12 @@ export function jobGauges(metrics: Metrics, { db, queues, countedRows = 100_000 
   });
   const lag = metrics.gauge({
     name: 'jobs_lag_seconds',
-    help: 'How long the job that has been due for longest has waited, 0 if none is due; exported by one replica.',
+    help: 'How long the job that has been due for longest has waited, 0 if none is due or the queue is paused; exported by one replica.',
     labelNames: ['queue'],
   });
   const oldest = metrics.gauge({
     name: 'jobs_oldest_due_timestamp_seconds',
-    help: 'Since when that job has been due; absent if none is; exported by one replica.',
+    help: 'Since when that job has been due; absent if none is or the queue is paused; exported by one replica.',
     labelNames: ['queue'],
   });
   return {
@@ -115,6 +115,7 @@ async function count(
     SELECT wanted.queue, waiting.pending, waiting.failed, running.count AS running, dead.count AS dead_letter,
            COALESCE(GREATEST(date_part('epoch', now() - due.since), 0), 0) AS lag
     FROM ${wanted}
+    LEFT JOIN jobs.queues AS settings ON settings.queue = wanted.queue
     CROSS JOIN LATERAL (
       SELECT count(*) FILTER (WHERE status = 'pending')::int AS pending,
              count(*) FILTER (WHERE status = 'failed')::int AS failed
@@ -136,6 +137,7 @@ async function count(
       SELECT min(since) AS since
       FROM (SELECT j.run_at, ${dueSince} AS since FROM jobs.job_queue j
             WHERE j.queue = wanted.queue AND ${isWaiting} AND j.sort_at <= now()
+              AND settings.paused IS NOT TRUE
             ORDER BY j.sort_at, j.job_id LIMIT ${measuredRows}) AS next
       WHERE run_at <= now() AND isfinite(since)
     ) AS due`);
