@@ -149,3 +149,10 @@ test('a call times out', async () => {
   const error = await errorOf(() => {}, { id: 'listTopics', input: {}, timeoutMs: 20 });
   assert.match(error.message, /did not answer \(timed out after 0.02 s\)/);
 });
+
+test('a call ends with its signal', async () => {
+  const stopping = new AbortController();
+  const client = await clientOf(() => stopping.abort(new Error('no longer needed')));
+  const call = client.call({ id: 'listTopics', input: {}, signal: stopping.signal });
+  await assert.rejects(call, /^Error: no longer needed$/);
+});

@@ -8,6 +8,7 @@ export type ApiCall = Readonly<{
   input: Readonly<Record<string, unknown>>;
   idempotencyKey?: string;
   timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
 }>;
 
 export type ApiClient = Readonly<{

@@ -9,7 +9,7 @@ const connectTimeoutMs = 5000;
 
 /**
  * One request on its own connection. If connecting fails, the server has done nothing. A failure after that leaves
- * an action in doubt (not a GET), and the error says so.
+ * an action in doubt (not a GET), and the error says so. Rejects with the signal's reason if it aborts.
  */
 export async function sendRequest({
   method,
@@ -18,9 +18,10 @@ export async function sendRequest({
   body,
   timeoutMs,
   maxAnswerBytes,
+  signal,
 }: HttpRequest): Promise<HttpAnswer> {
   const isTls = url.protocol === 'https:';
-  const outgoing = (isTls ? https : http).request(url, { method, agent: false, headers });
+  const outgoing = (isTls ? https : http).request(url, { method, agent: false, headers, signal });
   const giveUpAfter = (ms: number): NodeJS.Timeout =>
     setTimeout(() => outgoing.destroy(new Error(`timed out after ${ms / 1000} s`)), ms);
   let timer = giveUpAfter(connectTimeoutMs);
@@ -45,6 +46,7 @@ export async function sendRequest({
     };
   } catch (error) {
     if (error instanceof ApiError) throw error;
+    signal?.throwIfAborted();
     if (!isConnected) throw new ApiError(explainUnreachable(error, url));
     throw new ApiError(explainLostAnswer(error, url, method), { isInDoubt: method !== 'GET' });
   } finally {

@@ -53,15 +53,16 @@ export const retryAll = sliceCommand(
   },
   async (session, values, terminal) => {
     const topic = String(values['topic']);
-    const countPending = async (): Promise<Pagination> => {
+    const countPending = async (signal?: AbortSignal): Promise<Pagination> => {
       const input = { topic, status: 'PENDING', page_size: '1' };
-      const call = { ...requestOf('GET /api/v1/dlq/messages', [], {}), input };
+      const call = { ...requestOf('GET /api/v1/dlq/messages', [], {}), input, signal };
       return (await session.call<{ pagination: Pagination }>(call)).value.pagination;
     };
     const pending = await countPending();
     const total = pending.total_count;
     if (values['yes'] !== true && total > 1) await askFor(topic, pending, session, terminal);
-    const countDone = async (): Promise<number> => total - (await countPending()).total_count;
+    const countDone = async (signal: AbortSignal): Promise<number> =>
+      total - (await countPending(signal)).total_count;
     const isQuiet = values['json'] === true;
     const call = {
       ...requestOf('POST /api/v1/dlq/{topic}/retry-all', [], values),

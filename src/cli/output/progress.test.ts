@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
 import { progressLine, withProgress } from './progress.ts';
 
@@ -75,4 +76,22 @@ test('a failure of the work is rethrown', async () => {
     throw new Error('refused');
   });
   await assert.rejects(failing, /refused/);
+});
+
+test('a count that does not answer does not delay the end of the work', async () => {
+  const written: unknown[] = [];
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<number>();
+  let aborted: AbortSignal | undefined;
+  const countDone = (signal: AbortSignal): Promise<number> => {
+    aborted = signal;
+    asked.resolve();
+    return answer.promise;
+  };
+  const terminal = terminalWith({ isTTY: true, write: (text) => written.push(text) });
+  await withProgress(terminal, { label: 'x', countDone, isQuiet: false, everyMs: 1 }, () => asked.promise);
+  assert.equal(aborted?.aborted, true);
+  answer.resolve(1);
+  await setImmediate();
+  assert.deepEqual(written, []);
 });

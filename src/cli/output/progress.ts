@@ -13,8 +13,8 @@ export type ProgressOptions = Readonly<{
   label: string;
   unit?: string;
   total?: number | undefined;
-  /** How much is done. Without it only the time is shown. */
-  countDone?: () => number | Promise<number>;
+  /** How much is done. Without it only the time is shown. The signal aborts when the work is over. */
+  countDone?: (signal: AbortSignal) => number | Promise<number>;
   /** With `--json` nothing is shown. */
   isQuiet: boolean;
   everyMs?: number;
@@ -56,30 +56,33 @@ export async function withProgress<T>(
   const isTerminal = stderr.isTTY === true;
   const everyMs = options.everyMs ?? (isTerminal ? terminalEveryMs : logEveryMs);
   const ended = new AbortController();
+  let isShown = false;
   const show = async (): Promise<void> => {
     const startMs = performance.now();
-    let isShown = false;
     while (await hasPassed(everyMs, ended.signal)) {
-      const counted = await count(options).catch(() => null);
+      const counted = await count(options, ended.signal).catch(() => null);
       if (counted === null || ended.signal.aborted) continue;
       const line = progressLine({ label: options.label, elapsedMs: performance.now() - startMs, counted });
       stderr.write(isTerminal ? `\r\u001b[K${line}` : `${line}\n`);
       isShown = true;
     }
-    if (isTerminal && isShown) stderr.write('\r\u001b[K');
   };
-  const shown = show();
+  void show();
   try {
     return await work();
   } finally {
+    // A count under way is not awaited: it may take as long as a server takes that does not answer.
     ended.abort();
-    await shown;
+    if (isTerminal && isShown) stderr.write('\r\u001b[K');
   }
 }
 
-async function count({ unit = '', total, countDone }: ProgressOptions): Promise<Progress['counted']> {
+async function count(
+  { unit = '', total, countDone }: ProgressOptions,
+  signal: AbortSignal,
+): Promise<Progress['counted']> {
   if (countDone === undefined) return undefined;
-  return { done: Math.max(0, await countDone()), total, unit };
+  return { done: Math.max(0, await countDone(signal)), total, unit };
 }
 
 /** False if aborted. */
