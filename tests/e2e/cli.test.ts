@@ -313,7 +313,7 @@ test('every kind of wrong input has its own exit code', async () => {
 
 test('migrate lists, rolls back and applies migrations', async () => {
   const own = await createTestDatabase();
-  const env = { DATABASE_URL: own.url };
+  const env = databaseEnv(own.url);
   try {
     assert.equal((await redrive(['migrate', 'status'], env)).code, 0);
     const down = await redrive(['migrate', 'down', 'dlq', '--to', '0', '--yes'], env);

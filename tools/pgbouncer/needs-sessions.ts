@@ -6,6 +6,4 @@ export const needsSessions: Readonly<Record<string, string>> = {
     'it enters as a role of its own, and this pooler enters as the owner for everybody',
   'tests/e2e/database-rights.test.ts':
     'it enters as a role of its own, and this pooler enters as the owner for everybody',
-  'tests/e2e/cli.test.ts':
-    'it overrides DATABASE_URL for its commands, and `migrate down` would follow the direct URL of this mode to another database',
 };
