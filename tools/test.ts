@@ -107,7 +107,7 @@ async function providePooler(env: NodeJS.ProcessEnv, polls: boolean): Promise<()
   };
 }
 
-/** The tests that need them say why they are missing, and fail with CI=true. */
+/** Without Go, the tests that need them say so and are skipped. */
 async function provideGoTools(): Promise<void> {
   if ((await whyNoGoTools()) === undefined)
     await buildGoTools((line) => void process.stderr.write(`${line}\n`));

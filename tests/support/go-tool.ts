@@ -5,15 +5,15 @@ import { goToolPath, whyNoGoTools, type GoTool } from '../../tools/go/go-tools.t
 
 const run = promisify(execFile);
 
-const missing =
-  (await whyNoGoTools()) ?? (existsSync(goToolPath('helm')) ? undefined : 'run this through `npm test`');
+const noGo = await whyNoGoTools();
+const missing = noGo ?? (existsSync(goToolPath('helm')) ? undefined : 'run this through `npm test`');
 
-if (missing !== undefined) {
+if (missing !== undefined)
   process.stderr.write(
     `\n*** THE TESTS WITH HELM, COMPOSE AND CONSUL-TEMPLATE ARE SKIPPED: ${missing} ***\n\n`,
   );
-  if (process.env['CI'] === 'true') throw new Error(missing);
-}
+// Debian has no Go that is new enough, so a machine without it passes. Tools that Go could have built must be there.
+if (noGo === undefined && missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
 /** Options for tests that need a program that is built with Go: skipped, with the reason, where there is none. */
 export const needsGoTools = missing === undefined ? {} : { skip: missing };
