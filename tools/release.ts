@@ -2,23 +2,52 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { lockImages } from './image/lock-images.ts';
+import { clientSbom, serverSbom } from './sbom.ts';
 
 /**
- * `node tools/release.ts [--dry-run]`: packs both packages of a clean, described commit, with a bill of materials (CycloneDX),
+ * `node tools/release.ts [--dry-run]`: packs both packages of a clean, described commit, with bills of materials (CycloneDX),
  * checksums, and an unsigned in-toto statement that names the commit. Publishes nothing. With --dry-run it only checks,
  * and prints what it would do.
+ *
+ * With `--image node:24-trixie-slim=sha256:…` for each image that deploy/Dockerfile names, it only writes these digests, to
+ * deploy/Dockerfile and deploy/images.lock: they are committed before the release.
  */
 const folder = 'release';
 /** In the order in which they are published: the server depends on the client. */
 const packages = ['packages/client', '.'];
-const isDryRun = process.argv.includes('--dry-run');
+const dockerfile = 'deploy/Dockerfile';
+const imageLock = 'deploy/images.lock';
+const { 'dry-run': isDryRun = false, image: images = [] } = parseArgs({
+  options: { 'dry-run': { type: 'boolean' }, image: { type: 'string', multiple: true } },
+}).values;
 
-const problems = findProblems();
-for (const problem of problems) process.stderr.write(`${problem}\n`);
-if (problems.length > 0) process.exitCode = 1;
-else if (isDryRun)
-  process.stdout.write(`would write ${folder}/: both packages, sbom.cdx.json, SHA256SUMS, provenance.json\n`);
-else release();
+if (images.length > 0) writeImages();
+else if (!isRefused(findProblems()))
+  if (isDryRun)
+    process.stdout.write(
+      `would write ${folder}/: both packages, sbom.cdx.json, sbom-client.cdx.json, SHA256SUMS, provenance.json\n`,
+    );
+  else release();
+
+function isRefused(problems: readonly string[]): boolean {
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
+  if (problems.length > 0) process.exitCode = 1;
+  return problems.length > 0;
+}
+
+function writeImages(): void {
+  const locked = lockImages(readFileSync(dockerfile, 'utf8'), images);
+  if (isRefused(locked.problems)) return;
+  if (!isDryRun) {
+    writeFileSync(dockerfile, locked.dockerfile);
+    writeFileSync(imageLock, locked.lock);
+  }
+  process.stdout.write(
+    `${isDryRun ? 'would write' : 'wrote'} ${imageLock} and ${dockerfile}:\n${locked.lock}`,
+  );
+}
 
 function findProblems(): readonly string[] {
   const { version, dependencies } = manifest();
@@ -40,7 +69,8 @@ function release(): void {
   mkdirSync(folder);
   for (const one of packages)
     execFileSync('npm', ['pack', '--silent', '--pack-destination', resolve(folder)], { cwd: one });
-  writeFileSync(join(folder, 'sbom.cdx.json'), run('npm', 'sbom', '--sbom-format=cyclonedx', '--omit=dev'));
+  writeFileSync(join(folder, 'sbom.cdx.json'), serverSbom());
+  writeFileSync(join(folder, 'sbom-client.cdx.json'), clientSbom());
   const subjects = readdirSync(folder).map((name) => ({
     name,
     digest: { sha256: sha256Of(join(folder, name)) },
@@ -80,11 +110,7 @@ function manifest(of = '.'): Manifest {
 }
 
 function git(...args: readonly string[]): string {
-  return run('git', ...args).trim();
-}
-
-function run(program: string, ...args: readonly string[]): string {
-  return execFileSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  return execFileSync('git', args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }).trim();
 }
 
 function sha256Of(file: string): string {

@@ -46,6 +46,12 @@ describe('a Dockerfile is refused', () => {
     ['whose last stage runs commands', 'USER 65532:65532', 'RUN true\nUSER 65532:65532', /no shell/],
     ['with a secret', 'ENV NODE_ENV=production', 'ENV DATABASE_PASSWORD=x', /secret/],
     ['with an image without a tag', 'node:24-trixie-slim', 'node', /no exact tag/],
+    [
+      'with an image that has a digest and no tag',
+      'node:24-trixie-slim',
+      `node@sha256:${'a'.repeat(64)}`,
+      /no exact tag/,
+    ],
     ['with the newest image', 'node:24-trixie-slim', 'node:latest', /no exact tag/],
     ['with an image that is no argument', 'FROM ${RUN_IMAGE}', 'FROM alpine:3', /no argument/],
   ];

@@ -24,7 +24,7 @@ function isArgument(base: string, args: Readonly<Record<string, string>>): boole
 }
 
 function checkImage(name: string, image: string, locked: readonly string[] | null): readonly string[] {
-  const tag = /:([\w.-]+)(@sha256:[0-9a-f]{64})?$/.exec(image)?.[1];
+  const tag = /^[^@]*:([\w.-]+)(@sha256:[0-9a-f]{64})?$/.exec(image)?.[1];
   if (tag === undefined || tag === 'latest') return [`${name} has no exact tag: ${image}`];
   return locked === null || locked.includes(image) ? [] : [`${name} is not in deploy/images.lock: ${image}`];
 }
