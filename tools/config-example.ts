@@ -8,11 +8,12 @@ const HEADER = `# yaml-language-server: $schema=./config.schema.json
 # name it with --config or CONFIG_PATH; without either, no file is read. An empty file is fine, too.
 #
 # Later sources override earlier ones:
-#   this file < config.<app.environment>.yaml beside it < /vault/secrets/* < environment variables < options
+#   this file < config.<app.environment>.yaml beside it < secret files < environment variables < options
 # Maps merge, lists replace, and null goes back to the default.
 #
 # Every key has an environment variable, named by its path: DATABASE_HOST, DLQ_ARCHIVE_RETENTION_DAYS. A list
 # is written a,b,c there, or as JSON; a map of names that you choose, as JSON. An empty variable counts as not set.
+# Secrets may come from files: DATABASE_PASSWORD_FILE names one by a variable, secrets.files below by a key.
 #
 # Durations are whole numbers with units: 250ms, 30s, 5m, 1h30m, 7d.
 #

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readSecret } from '../config/layers/secret.ts';
+import { readLogin } from '../config/layers/secret.ts';
 import type { KafkaConfig } from '../config/resolve/resolve-kafka.ts';
 import { createKafkaBroker } from '../platform/broker/kafka/kafka-broker.ts';
 import { createLocalBroker } from '../platform/broker/local/local-broker.ts';
@@ -21,9 +21,8 @@ export function createBroker(kafka: KafkaConfig): Broker | null {
       : {
           sasl: {
             mechanism: sasl.mechanism,
-            username: () => (sasl.usernameFile === undefined ? sasl.username : readSecret(sasl.usernameFile)),
-            password: () =>
-              sasl.passwordFile === undefined ? sasl.password.reveal() : readSecret(sasl.passwordFile),
+            username: async () => (await readLogin(sasl)).user,
+            password: async () => (await readLogin(sasl)).password,
           },
         }),
     ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),

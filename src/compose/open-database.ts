@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import type { DatabaseTarget as ConfiguredTarget } from '../config/resolve/resolve-database.ts';
-import { readLogin, readSecret } from '../config/layers/secret.ts';
+import { readLogin } from '../config/layers/secret.ts';
 import { codeOf } from '../kernel/errors.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../platform/embedded/embedded-postgres.ts';
 import { findRunningPostgres } from '../platform/embedded/running-postgres.ts';
@@ -102,17 +102,12 @@ function targetOf(target: ConfiguredTarget, login: LoginSource): DatabaseTarget 
 }
 
 /** Of the configuration, and of the files that some of it came from. */
-function loginOf({ user, userFile, password, passwordFile }: ConfiguredTarget): LoginSource {
+function loginOf(target: ConfiguredTarget): LoginSource {
+  const { user, userFile, password, passwordFile } = target;
   return {
     initial: { user, password: password.reveal() },
     files: [...new Set([userFile, passwordFile])].filter((file) => file !== undefined),
-    async read() {
-      if (passwordFile !== undefined && userFile === passwordFile) return readLogin(passwordFile);
-      return {
-        user: userFile === undefined ? user : await readSecret(userFile),
-        password: passwordFile === undefined ? password.reveal() : await readSecret(passwordFile),
-      };
-    },
+    read: () => readLogin(target),
   };
 }
 

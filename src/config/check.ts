@@ -1,5 +1,6 @@
 import type { Problem } from './config-error.ts';
 import type { AllGiven } from './layers/merge-layers.ts';
+import { reasonAgainstLogin, type StoredLogin } from './layers/secret.ts';
 import { reasonAgainstFile } from './layers/tls-files.ts';
 
 /** For rules about several keys. */
@@ -10,6 +11,8 @@ export type Check = Readonly<{
   warn(message: string): void;
   /** Reports a missing file at start, not when it is needed. */
   checkFile(path: string, file: string | undefined): void;
+  /** Reports a file that is named for both user and password and does not hold both. */
+  checkLogin(path: string, login: Pick<StoredLogin, 'userFile' | 'passwordFile'>): void;
 }>;
 
 export function startCheck(given: AllGiven, problems: Problem[], warnings: string[]): Check {
@@ -26,6 +29,10 @@ export function startCheck(given: AllGiven, problems: Problem[], warnings: strin
     warn: (message) => void warnings.push(message),
     checkFile(path, file) {
       const reason = file === undefined ? undefined : reasonAgainstFile(file);
+      if (reason !== undefined) report([path], reason);
+    },
+    checkLogin(path, login) {
+      const reason = reasonAgainstLogin(login);
       if (reason !== undefined) report([path], reason);
     },
   };

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { parse, stringify } from 'yaml';
 import type { Config } from './config.ts';
 import { variableOf } from './layers/environment-layer.ts';
-import { readSecret } from './layers/secret.ts';
+import { readLogin } from './layers/secret.ts';
 import { Type, type TSchema } from 'typebox';
 import { keysIn } from './schema-keys.ts';
 import { schema } from './schema.ts';
@@ -212,9 +212,9 @@ test('credentials from files are known by their files, to be read again', async 
   assert.deepEqual([user, password.reveal()], ['v-1', 'one']);
   assert(userFile !== undefined && passwordFile !== undefined);
   writeFileSync(passwordFile, 'two\n');
-  assert.equal(await readSecret(passwordFile), 'two');
+  assert.deepEqual(await readLogin(serverOf(config)), { user: 'v-1', password: 'two' });
   const { sasl } = config.kafka;
-  assert.deepEqual([sasl?.mechanism, sasl?.username, sasl?.password.reveal()], ['SCRAM-SHA-512', 'k', 'kp']);
+  assert.deepEqual([sasl?.mechanism, sasl?.user, sasl?.password.reveal()], ['SCRAM-SHA-512', 'k', 'kp']);
   assert(sasl?.passwordFile?.endsWith('kafka-sasl-password'));
 });
 
@@ -306,15 +306,20 @@ test('no message repeats a value, whatever key it stands in', () => {
   const urls = [`${marker}:x@y`, `postgres://u:${marker}#@db`, `postgres://db/x?${marker}=1`];
   const values = [marker, ...urls, [marker], [[marker]], { a: marker }, [{ match: marker }]];
   const configPath = join(folderOf({}), 'marked.yaml');
-  for (const [path, value] of keysIn(schema).flatMap(({ path }) =>
-    values.map((each) => [path, each] as const),
+  for (const { keys, path, value } of keysIn(schema).flatMap((key) =>
+    values.map((value) => ({ ...key, value })),
   )) {
     writeFileSync(
       configPath,
-      stringify(path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)),
+      stringify(keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)),
     );
-    const variable = typeof value === 'string' ? value : JSON.stringify(value);
-    for (const options of [{ argv: { configPath } }, { env: { [variableOf(path)]: variable } }])
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    const variable = variableOf(path);
+    for (const options of [
+      { argv: { configPath } },
+      { env: { [variable]: text } },
+      { env: { [`${variable}_FILE`]: text } },
+    ])
       assert(!messageOf(() => load(options)).includes(marker), `${path}: ${inspect(value)}`);
   }
 });

@@ -16,7 +16,7 @@ import { isMap } from './formats/value.ts';
 import { fromText } from './from-text.ts';
 import { environmentLayer } from './layers/environment-layer.ts';
 import { mergeLayers, type Layer } from './layers/merge-layers.ts';
-import { overrideWarnings, secretLayer } from './layers/secret-layer.ts';
+import { namedFilesLayer, overrideWarnings, secretLayer } from './layers/secret-layer.ts';
 import { readYamlLayer } from './layers/yaml-layer.ts';
 import { readSettings } from './read-settings.ts';
 import { reasonAgainst, type Node } from './reason-against.ts';
@@ -44,6 +44,8 @@ export type Config = Omit<
     notify: readonly NotifierConfig[];
     /** Sources of the values that are not defaults, by path: `{ "server.port": "--port" }`. */
     sources: Readonly<Record<string, string>>;
+    /** Files that values were read from; relative ones to the working directory. */
+    secretFiles: readonly string[];
     /** Probable mistakes, to be logged at start. */
     warnings: readonly string[];
   }>;
@@ -64,13 +66,13 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
   const known = keysIn(schema);
   const environment = environmentLayer(env, known);
   const written = readFiles(argv.configPath ?? env['CONFIG_PATH'], environment);
-  const secrets = secretLayer(secretsDir, known);
-  const files = [...written, secrets];
+  const { given: naming } = mergeLayers([...written, environment], schema);
+  const files = [...written, secretLayer(secretsDir, known), namedFilesLayer(naming, known)];
   const { tree: named } = mergeLayers([...files, environment], schema);
   const layers = [...files, environmentLayer(env, keysIn(schema, named)), optionsLayer(argv)];
   const { tree, given } = mergeLayers(layers, schema);
   const problems = layers.flatMap((layer) => layer.problems);
-  const warnings = [...layers.flatMap((layer) => layer.warnings), ...overrideWarnings(written, secrets)];
+  const warnings = [...layers.flatMap((layer) => layer.warnings), ...overrideWarnings(written, given)];
 
   const values = readSettings(tree, given, problems);
   const check = startCheck(given, problems, warnings);
@@ -90,6 +92,7 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
     sources: Object.fromEntries(
       [...given].flatMap(([path, { value, source }]) => (isMap(value) ? [] : [[path, source]])),
     ),
+    secretFiles: [...new Set([...given.values()].flatMap(({ file }) => file ?? []))],
     warnings,
   };
   if (problems.length > 0) throw new ConfigError(problems);

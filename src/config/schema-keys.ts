@@ -41,6 +41,10 @@ export function keysIn(
   });
 }
 
+/** Whether `secrets.files` and a `_FILE` variable may name a file with the value. Others say `{file: …}` themselves. */
+export const mayBeInFile = ({ node }: SchemaKey): boolean =>
+  !Type.IsUnion(node) && ('isSecret' in node || 'secretFile' in node);
+
 const ROOT = { keys: [], path: '' };
 
 function keysOf(node: TSchema): readonly string[] {
@@ -50,14 +54,23 @@ function keysOf(node: TSchema): readonly string[] {
 
 /** Undefined outside of sections. Else the path that was meant by a key: a sibling that looks alike, else the same key elsewhere. */
 export function suggestPath(root: TSchema, parent: string, key: string): string | undefined {
-  const paths = [...new Set(keysIn(root).flatMap(({ path }) => withParents(path)))];
-  if (parent !== '' && !paths.includes(parent)) return undefined;
-  const siblings = paths.filter((path) => path === childPath(parent, lastOf(path)));
-  const alike = nearest(key, siblings.map(lastOf)).map((sibling) => childPath(parent, sibling));
-  return anyOf(alike.length > 0 ? alike : paths.filter((path) => lastOf(path) === key));
+  const last = lastKeys(root);
+  if (parent !== '' && !last.has(parent)) return undefined;
+  const siblings = [...last].flatMap(([path, each]) => (path === childPath(parent, each) ? [each] : []));
+  const alike = nearest(key, siblings).map((sibling) => childPath(parent, sibling));
+  if (alike.length > 0) return anyOf(alike);
+  return anyOf([...last].flatMap(([path, each]) => (each === key ? [path] : [])));
 }
 
-const lastOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
-
-const withParents = (path: string): readonly string[] =>
-  path.split('.').map((_, index, keys) => keys.slice(0, index + 1).join('.'));
+/** Of sections and of the keys in them, by path. */
+function lastKeys(root: TSchema): ReadonlyMap<string, string> {
+  const last = new Map<string, string>();
+  for (const { keys } of keysIn(root)) {
+    let path = '';
+    for (const key of keys) {
+      path = childPath(path, key);
+      last.set(path, key);
+    }
+  }
+  return last;
+}

@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from './formats/value.ts';
 import type { InCode } from './in-code.ts';
+import { keysIn, mayBeInFile } from './schema-keys.ts';
 import { database } from './sections/database.ts';
 import { dlq } from './sections/dlq.ts';
 import { jobs } from './sections/jobs.ts';
@@ -133,11 +134,25 @@ const telemetry = section({
   }),
 });
 
+const inFiles = keysIn(section({ database, kafka })).filter(mayBeInFile);
+
+const secrets = section({
+  files: section(
+    Object.fromEntries(
+      inFiles.map(({ path }) => [path, optional(filePath({ description: `file that holds \`${path}\`` }))]),
+    ),
+    {
+      description: `files that hold secrets, by the path of the key: ${inFiles.map(({ path }) => `\`${path}\``).join(', ')}. The configuration is invalid if one is missing`,
+    },
+  ),
+});
+
 export const schema = section({
   app,
   server,
   database,
   kafka,
+  secrets,
   roles,
   dlq,
   outbox,

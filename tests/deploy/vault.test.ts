@@ -82,7 +82,7 @@ describe('a template of the Vault agent', needsGoTools, () => {
     });
     assert.ok(database.mode === 'server');
     assert.deepEqual([database.user, database.password.reveal()], ['v-rw-1', password]);
-    assert.equal(kafka.sasl?.username, 'redrive');
+    assert.equal(kafka.sasl?.user, 'redrive');
   });
 
   test('of a key that does not exist fails and writes nothing', async () => {

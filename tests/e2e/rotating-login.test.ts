@@ -157,6 +157,34 @@ describe('a login that rotates', () => {
     await eventually(async () => assert.equal((await system.api.get('/readyz')).status, 200));
     assert.equal((await system.api.get('/api/v1/jobs/queues')).status, 200);
   });
+
+  test('a password in the file that DATABASE_PASSWORD_FILE names may change', async (t) => {
+    const { username, password } = await create();
+    const folder = mkdtempSync(join(tmpdir(), 'rotating-password-'));
+    const file = join(folder, 'db-password');
+    writeFileSync(file, `${password}\n`);
+    const url = new URL(database.url);
+    url.username = username;
+    url.password = '';
+    const system = await startTestSystem({
+      database,
+      env: { DATABASE_URL: url.href, DATABASE_MIGRATE: 'false', DATABASE_PASSWORD_FILE: file },
+    });
+    t.after(async () => {
+      await system.stop();
+      rmSync(folder, { recursive: true });
+    });
+    await owner.query(`ALTER ROLE "${username}" PASSWORD 'changed'`);
+    writeFileSync(join(folder, 'new'), 'changed\n');
+    renameSync(join(folder, 'new'), file);
+    await eventually(async () => assert.equal(await reloads(system, 'reloaded'), 1));
+    // No session of the previous password is left to hide that the new one does not work.
+    await owner.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [
+      username,
+    ]);
+    await eventually(async () => assert.equal((await system.api.get('/readyz')).status, 200));
+    assert.equal((await system.api.get('/api/v1/jobs/queues')).status, 200);
+  });
 });
 
 async function reloads({ api }: TestSystem, outcome: string): Promise<number> {

@@ -23,6 +23,8 @@ export type About = Readonly<{
   variable?: string;
   /** The file in the secrets folder that holds the value. */
   secretFile?: string;
+  /** The value must not be shown, and may be in a file. */
+  isSecret?: true;
 }>;
 
 export type TextAbout = About &
@@ -48,7 +50,8 @@ export const text = ({ what = 'text', ...about }: TextAbout = {}) =>
 export const filePath = (about: TextAbout = {}) =>
   text({ what: 'the path of a file', pattern: '.', ...about });
 
-export const secret = (about: About = {}) => Type.Decode(text(about), (value) => new Secret(value));
+export const secret = (about: About = {}) =>
+  Type.Decode(text({ isSecret: true, ...about }), (value) => new Secret(value));
 
 export const flag = (about: About = {}) => Type.Boolean({ what: 'true or false', ...about });
 

@@ -2,14 +2,17 @@ import { nearest } from '../../kernel/nearest.ts';
 import type { Problem } from '../config-error.ts';
 import { anyOf } from '../formats/value.ts';
 import { fromText } from '../from-text.ts';
-import type { SchemaKey } from '../schema-keys.ts';
+import { mayBeInFile, type SchemaKey } from '../schema-keys.ts';
 import type { Entry, Layer } from './merge-layers.ts';
+import { readNamedFile } from './secret-layer.ts';
 
 export const variableOf = (path: string): string =>
   path
     .toUpperCase()
     .replaceAll(/[^A-Z\d]+/g, '_')
     .replace(/_$/, '');
+
+const fileVariableOf = (path: string): string => `${variableOf(path)}_FILE`;
 
 /**
  * Every key by its path in capitals: DLQ_ARCHIVE_RETENTION_DAYS. An empty variable counts as not set, as
@@ -18,13 +21,16 @@ export const variableOf = (path: string): string =>
  *
  * Keys that users choose have variables as well where a file has them: for a destination named `broker`,
  * OUTBOX_DESTINATIONS_BROKER_URL.
+ *
+ * DATABASE_PASSWORD_FILE names the file that holds the value, as Docker secrets need it.
  */
 export function environmentLayer(env: NodeJS.ProcessEnv, keys: readonly SchemaKey[]): Layer {
   const named = namedKeys(keys);
   const entries: Entry[] = [];
   const problems: Problem[] = [];
   const warnings: string[] = [];
-  for (const { variable, path, keys, node } of named) {
+  for (const key of named) {
+    const { variable, path, keys, node, isFile } = key;
     const text = env[variable] ?? '';
     if (text === '') continue;
     const others = named.filter((each) => each.variable === variable && each.path !== path);
@@ -32,18 +38,40 @@ export function environmentLayer(env: NodeJS.ProcessEnv, keys: readonly SchemaKe
       warnings.push(`${variable} is ignored: it is a Kubernetes service link`);
     else if (others.length > 0)
       problems.push({ path, reason: `has the same variable as ${others[0]?.path}`, source: variable });
-    else entries.push({ keys, value: fromText(node, text), source: variable });
+    else if (isFile) {
+      const read = readNamedFile(key, text, variable);
+      entries.push(...read.entries);
+      problems.push(...read.problems);
+    } else entries.push({ keys, value: fromText(node, text), source: variable });
   }
+  problems.push(...doubled(env, keys));
   const known = named.map(({ variable }) => variable);
   return { entries, problems, warnings: [...warnings, ...strangers(env, known, keys)] };
 }
 
 /** Common names first, so that the name after the path wins; outer keys before those inside them. */
-function namedKeys(keys: readonly SchemaKey[]): readonly (SchemaKey & Readonly<{ variable: string }>)[] {
+function namedKeys(keys: readonly SchemaKey[]): readonly NamedKey[] {
   const common = keys.flatMap((key) =>
-    'variable' in key.node ? { ...key, variable: String(key.node.variable) } : [],
+    'variable' in key.node ? { ...key, variable: String(key.node.variable), isFile: false } : [],
   );
-  return [...common, ...keys.map((key) => ({ ...key, variable: variableOf(key.path) }))];
+  const exact = keys.map((key) => ({ ...key, variable: variableOf(key.path), isFile: false }));
+  const files = keys
+    .filter(mayBeInFile)
+    .map((key) => ({ ...key, variable: fileVariableOf(key.path), isFile: true }));
+  return [...common, ...exact, ...files];
+}
+
+type NamedKey = SchemaKey & Readonly<{ variable: string; isFile: boolean }>;
+
+/** Secrets that are in a variable and in a file: whichever counted, the other would be there by mistake. */
+function doubled(env: NodeJS.ProcessEnv, keys: readonly SchemaKey[]): readonly Problem[] {
+  return keys.flatMap((key) => {
+    const variables = [variableOf(key.path), fileVariableOf(key.path)];
+    const isSecret = 'isSecret' in key.node || mayBeInFile(key);
+    if (!isSecret || variables.some((variable) => (env[variable] ?? '') === '')) return [];
+    const reason = 'is set twice: unset one of the two variables';
+    return [{ path: key.path, reason, source: variables.join(', ') }];
+  });
 }
 
 /** Variables that look meant for us and are none of ours. */

@@ -8,6 +8,7 @@ import { isMap } from '../formats/value.ts';
 import { schema } from '../schema.ts';
 import type { Problem } from '../config-error.ts';
 import { readSettings } from '../read-settings.ts';
+import { childPath } from '../key-path.ts';
 import { keysIn } from '../schema-keys.ts';
 import { mergeLayers, type AllGiven } from './merge-layers.ts';
 import { yamlLayer } from './yaml-layer.ts';
@@ -148,16 +149,17 @@ test('no text makes the reader throw', () => {
 });
 
 test('any slip in any key is told by its path, with the right suggestion', () => {
-  const paths = [...new Set(keysIn(schema).flatMap(({ path }) => withParents(path)))];
+  const known = keysIn(schema).flatMap(({ keys }) => keys.map((_, index) => keys.slice(0, index + 1)));
+  const paths = new Set(known.map(pathOf));
   fc.assert(
-    fc.property(fc.constantFrom(...paths), slip, (path, slip) => {
-      const keys = path.split('.');
+    fc.property(fc.constantFrom(...known), slip, (keys, slip) => {
       const typed = [...keys.slice(0, -1), slip(keys.at(-1) ?? '')];
-      fc.pre(!paths.includes(typed.join('.')));
+      fc.pre(!paths.has(pathOf(typed)));
       const tree = typed.reduceRight<unknown>((inner, key) => ({ [key]: inner }), 'x');
       const [problem, ...more] = read(stringify(tree)).problems;
-      assert.deepEqual([problem?.path, problem?.reason, more], [typed.join('.'), 'unknown key', []]);
-      assert(problem?.suggestion?.split(' or ').includes(path), `${typed.join('.')}: ${problem?.suggestion}`);
+      assert.deepEqual([problem?.path, problem?.reason, more], [pathOf(typed), 'unknown key', []]);
+      const { suggestion } = problem ?? {};
+      assert(suggestion?.split(' or ').includes(pathOf(keys)), `${pathOf(typed)}: ${suggestion}`);
     }),
     { numRuns: 1500 },
   );
@@ -180,5 +182,4 @@ const slip = fc
       : before + behind.slice(0, 1) + here + behind.slice(1);
   });
 
-const withParents = (path: string): readonly string[] =>
-  path.split('.').map((_, index, keys) => keys.slice(0, index + 1).join('.'));
+const pathOf = (keys: readonly string[]): string => keys.reduce(childPath, '');

@@ -2,21 +2,17 @@ import type { Check } from '../check.ts';
 import { parseDatabaseUrl, type DatabaseUrl } from './database-url.ts';
 import { reasonAgainst, type Node } from '../reason-against.ts';
 import { schema, type Settings } from '../schema.ts';
-import { Secret } from '../layers/secret.ts';
+import { Secret, type StoredLogin } from '../layers/secret.ts';
 
 /** Where a database is and how to enter it. */
 export type DatabaseTarget = Readonly<{
   host: string;
   port: number;
   name: string;
-  user: string;
-  /** The file that the user came from, if it did: it may change while the process runs. */
-  userFile: string | undefined;
-  password: Secret;
-  passwordFile: string | undefined;
   sslMode: Settings['database']['sslMode'];
   sslCa: string | undefined;
-}>;
+}> &
+  StoredLogin;
 
 type Common = Readonly<
   Pick<
@@ -54,6 +50,7 @@ export function resolveDatabase(settings: Settings['database'], check: Check): D
   const direct = settings.directUrl && readUrl('database.direct_url', settings.directUrl, check);
   if (target) {
     check.checkFile('database.ssl_ca', target.sslCa);
+    check.checkLogin('database.user', target);
     return { mode: 'server', ...common, ...target, direct: direct && directTarget(direct, target, check) };
   }
   reportForgottenHost(check);

@@ -1,16 +1,9 @@
 import type { Check } from '../check.ts';
 import type { Settings } from '../schema.ts';
-import type { Secret } from '../layers/secret.ts';
+import type { StoredLogin } from '../layers/secret.ts';
 import { flawOfPair } from '../layers/tls-files.ts';
 
-type Sasl = Readonly<{
-  mechanism: Settings['kafka']['sasl']['mechanism'];
-  username: string;
-  /** The file that the name came from, if it did: it may change while the process runs. */
-  usernameFile: string | undefined;
-  password: Secret;
-  passwordFile: string | undefined;
-}>;
+type Sasl = StoredLogin & Readonly<{ mechanism: Settings['kafka']['sasl']['mechanism'] }>;
 
 export type KafkaConfig = Omit<Settings['kafka'], 'enabled' | 'sasl' | 'tls'> &
   Readonly<{
@@ -50,13 +43,15 @@ function resolveSasl(settings: Settings['kafka']['sasl'], check: Check): Sasl | 
         'is missing, but the security protocol needs it',
       );
   if (username === undefined || password === undefined) return undefined;
-  return {
+  const sasl = {
     mechanism,
-    username,
-    usernameFile: check.given.get('kafka.sasl.username')?.file,
+    user: username,
+    userFile: check.given.get('kafka.sasl.username')?.file,
     password,
     passwordFile: check.given.get('kafka.sasl.password')?.file,
   };
+  check.checkLogin('kafka.sasl.username', sasl);
+  return sasl;
 }
 
 function checkTls({ ca, cert, key }: Settings['kafka']['tls'], check: Check): void {

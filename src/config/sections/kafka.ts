@@ -48,7 +48,13 @@ export const kafka = section({
       default: 'SCRAM-SHA-512',
       description: 'how to authenticate; only with a SASL protocol',
     }),
-    username: optional(text({ secretFile: 'kafka-sasl-username', description: 'user' })),
+    username: optional(
+      text({
+        secretFile: 'kafka-sasl-username',
+        description:
+          'user; also read with the password from `kafka-sasl.json`: `{"username": "…", "password": "…"}`',
+      }),
+    ),
     password: optional(secret({ secretFile: 'kafka-sasl-password', description: 'password' })),
   }),
   tls: section(tlsKeys(filePath)),

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../../../tests/support/test-config.ts';
 import type { Config } from '../../../config/config.ts';
@@ -68,14 +68,13 @@ test('a secret in a configuration file is a warning that does not repeat it', ()
   assertFinding(examinePlainSecrets(yamlOf('database: {url: "postgres://me@db/x"}')), 'ok', /none/);
 });
 
-test('a secret file that others can read is a warning', (t) => {
+test('a secret file that others can read is a warning, also with a path relative to the working directory', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
   t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'db-password');
+  const file = relative(process.cwd(), join(folder, 'password.yaml'));
   writeFileSync(file, 'x');
   const config = load({ env: { DATABASE_HOST: 'db' } });
-  assert.ok(config.database.mode === 'server');
-  const used: Config = { ...config, database: { ...config.database, passwordFile: file } };
+  const used = load({ env: { DATABASE_HOST: 'db', DATABASE_PASSWORD_FILE: file } });
   for (const [mode, status] of [
     [0o400, 'ok'],
     [0o640, 'ok'],

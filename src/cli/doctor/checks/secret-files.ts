@@ -6,14 +6,10 @@ import { ok, skipped, warning, type Finding } from '../finding.ts';
 const tooWide = 0o037;
 
 /** Secret files that others on the machine can read. */
-export function examineSecretFiles({ sources, database }: Config): Finding {
-  const named = database.mode === 'server' ? [database.userFile, database.passwordFile] : [];
-  const files = [...new Set([...named, ...Object.values(sources)])].filter(
-    (file): file is string => file?.startsWith('/') === true,
-  );
-  const modes = files.flatMap((file) => {
+export function examineSecretFiles({ secretFiles }: Config): Finding {
+  const modes = secretFiles.flatMap((file) => {
     const mode = modeOf(file);
-    return mode === undefined || /\.ya?ml/.test(file) ? [] : [{ file, mode }];
+    return mode === undefined ? [] : [{ file, mode }];
   });
   if (modes.length === 0) return skipped('secret_files', 'none used');
   const wide = modes.filter(({ mode }) => (mode & tooWide) !== 0);
