@@ -1,4 +1,9 @@
-import { findPgBouncer, startPgBouncer, type PgBouncer } from '../../tools/pgbouncer/start-pgbouncer.ts';
+import {
+  findPgBouncer,
+  startPgBouncer,
+  type PgBouncer,
+  type PgBouncerOptions,
+} from '../../tools/pgbouncer/start-pgbouncer.ts';
 
 const program = findPgBouncer();
 const missing = 'PgBouncer is not installed (Debian: apt-get install pgbouncer)';
@@ -12,8 +17,8 @@ if (program === undefined) {
 export const needsPgBouncer = program === undefined ? { skip: missing } : {};
 
 /** In front of the PostgreSQL of the test run. */
-export async function startTestPgBouncer(): Promise<PgBouncer> {
+export async function startTestPgBouncer(options?: PgBouncerOptions): Promise<PgBouncer> {
   const serverUrl = process.env['TEST_POSTGRES_URL'];
   if (program === undefined || serverUrl === undefined) throw new Error(missing);
-  return startPgBouncer(program, serverUrl);
+  return startPgBouncer(program, serverUrl, options);
 }

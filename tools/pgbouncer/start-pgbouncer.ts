@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A real PgBouncer in transaction mode in front of a PostgreSQL, for tests. */
@@ -30,31 +30,24 @@ export function findPgBouncer(): string | undefined {
   return places.find((path) => existsSync(path));
 }
 
-/** Few connections to the server, so that statements of one client go over different ones. */
-export async function startPgBouncer(program: string, serverUrl: string): Promise<PgBouncer> {
-  const { hostname, port, username, password } = new URL(serverUrl);
+export type PgBouncerOptions = Readonly<{
+  /**
+   * A configuration to start instead of one for tests. Only its hosts, ports and the place of its file of passwords, which is
+   * beside it, are replaced.
+   */
+  configFile?: string;
+}>;
+
+export async function startPgBouncer(
+  program: string,
+  serverUrl: string,
+  { configFile }: PgBouncerOptions = {},
+): Promise<PgBouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-pgbouncer-'));
   const listenPort = await freePort();
   const config = join(folder, 'pgbouncer.ini');
-  const login = `user=${decodeURIComponent(username)} password=${decodeURIComponent(password)}`;
-  await writeFile(
-    config,
-    [
-      '[databases]',
-      `* = host=${hostname} port=${port} ${login}`,
-      '[pgbouncer]',
-      'listen_addr = 127.0.0.1',
-      `listen_port = ${listenPort}`,
-      'unix_socket_dir =',
-      'auth_type = any',
-      'pool_mode = transaction',
-      'default_pool_size = 6',
-      // The statements of one client go over all of them in turn.
-      'server_round_robin = 1',
-      'max_client_conn = 1000',
-      '',
-    ].join('\n'),
-  );
+  const place = { server: new URL(serverUrl), listenPort, folder };
+  await writeFile(config, configFile === undefined ? ownConfig(place) : await moveConfig(configFile, place));
   await chmod(folder, 0o755);
   const asNobody = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
   const child = spawn(program, [config], { cwd: '/', stdio: ['ignore', 'pipe', 'pipe'], ...asNobody });
@@ -80,6 +73,45 @@ export async function startPgBouncer(program: string, serverUrl: string): Promis
     log: () => log,
     stop,
   };
+}
+
+type Place = Readonly<{ server: URL; listenPort: number; folder: string }>;
+
+/** Few connections to the server, so that statements of one client go over different ones. */
+function ownConfig({ server: { hostname, port, username, password }, listenPort }: Place): string {
+  const login = `user=${decodeURIComponent(username)} password=${decodeURIComponent(password)}`;
+  return [
+    '[databases]',
+    `* = host=${hostname} port=${port} ${login}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${listenPort}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    'pool_mode = transaction',
+    'default_pool_size = 6',
+    // The statements of one client go over all of them in turn.
+    'server_round_robin = 1',
+    'max_client_conn = 1000',
+    '',
+  ].join('\n');
+}
+
+async function moveConfig(file: string, { server, listenPort, folder }: Place): Promise<string> {
+  const authFile = join(folder, 'userlist.txt');
+  await copyFile(join(dirname(file), 'userlist.txt'), authFile);
+  const replacements: readonly (readonly [RegExp, string])[] = [
+    [/(?<== )host=\S+ port=\d+$/m, `host=${server.hostname} port=${server.port}`],
+    [/(?<=^listen_addr = ).*$/m, '127.0.0.1'],
+    [/(?<=^listen_port = ).*$/m, String(listenPort)],
+    [/(?<=^auth_file = ).*\/userlist\.txt$/m, authFile],
+  ];
+  let text = await readFile(file, 'utf8');
+  for (const [pattern, replacement] of replacements) {
+    if (!pattern.test(text)) throw new Error(`${file} has nothing that matches ${pattern}`);
+    text = text.replace(pattern, () => replacement);
+  }
+  return text;
 }
 
 async function freePort(): Promise<number> {
