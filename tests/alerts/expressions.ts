@@ -19,6 +19,7 @@ export function metricsOf(expr: string): readonly string[] {
   const bare = expr
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]/g, '')
+    .replaceAll(/\boffset \w+/g, '')
     .replaceAll(/\b(?:by|on|without|ignoring) \([^)]*\)/g, '');
   const names = [...bare.matchAll(/[a-zA-Z_][a-zA-Z0-9_:]*/g)].map(([name]) => name);
   return [...new Set(names.filter((name) => !notMetrics.has(name)).map(histogramOf))];

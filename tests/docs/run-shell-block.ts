@@ -46,6 +46,7 @@ function partsOf(lines: readonly string[]): readonly string[] {
         line
           .trim()
           .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, 'ID')
+          .replaceAll(/v\d+:[\da-f]{32}/g, 'FINGERPRINT')
           .replaceAll(/\d+/g, 'N'),
       )
       .filter((line) => line !== '')
@@ -71,8 +72,15 @@ async function idsFor(text: string, dev: DevProcess): Promise<(command: string) 
         );
         return String(body.orders[0]?.id ?? assert.fail('no order is dead'));
       }, patiently);
+  const group = !/ dlq group /.test(text)
+    ? ''
+    : await eventually(async () => {
+        const { body } = await get<{ groups: readonly { fingerprint: string }[] }>('/api/v1/dlq/groups');
+        return body.groups[0]?.fingerprint ?? assert.fail('there is no group');
+      }, patiently);
   return (command) =>
     command
+      .replace(/ dlq group [\da-f]{8}$/, ` dlq group ${group}`)
       .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, message)
       .replaceAll(/( outbox \w+) \d+/g, `$1 ${order}`)
       .replaceAll(/corrected-\d+/g, `corrected-${order}`)

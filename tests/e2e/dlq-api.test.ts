@@ -52,6 +52,7 @@ describe('health', () => {
     assert.deepEqual(answer.body.checks, {
       database: { status: 'healthy' },
       database_login: { status: 'healthy' },
+      schema: { status: 'healthy' },
       rights: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },

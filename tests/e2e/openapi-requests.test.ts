@@ -53,6 +53,13 @@ const storeMessageFor = async (status: 'PENDING' | 'DEAD'): Promise<Given> => ({
   path: { id: await storeMessage(system.db, { status }) },
 });
 
+const storeFailure = async (): Promise<Given> => {
+  const fingerprint = 'v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34';
+  const { path: { id } = {} } = await storeMessageFor('PENDING');
+  await system.db.query(sql`UPDATE dlq.dlq_messages SET fingerprint = ${fingerprint} WHERE id = ${id}`);
+  return { path: { fingerprint } };
+};
+
 /** Another process works on it, so its state stays. */
 const addRedrive = async (state: RedriveState): Promise<Given> => {
   const id = randomUUID();
@@ -111,6 +118,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   reopenMessage: () => storeMessageFor('DEAD'),
   retryMessage: () => storeMessageFor('PENDING'),
   routeMessage: () => storeMessageFor('DEAD'),
+  getGroup: storeFailure,
   getRedrive: () => addRedrive('planned'),
   listRedriveItems: () => addRedrive('planned'),
   startRedrive: () => addRedrive('planned'),

@@ -48,11 +48,16 @@ const groupFields = {
   counts: CountsSchema,
   first_at: Timestamp,
   last_at: Timestamp,
-  topics: Type.Array(Type.String(), { description: 'The 20 with the most messages.' }),
-  consumer_groups: Type.Array(Type.String(), { description: 'The 20 with the most messages.' }),
+  topics: Type.Array(Type.String({ examples: ['orders.v1'] }), {
+    description: 'The 20 with the most messages.',
+  }),
+  consumer_groups: Type.Array(Type.String({ examples: ['billing'] }), {
+    description: 'The 20 with the most messages.',
+  }),
   trend: Type.Array(Type.Number(), {
     minItems: trendHours,
     maxItems: trendHours,
+    examples: [[...Array<number>(trendHours - 2).fill(0), 3, 1]],
     description: 'Failures per hour, oldest first; the last one is the hour under way.',
   }),
   badges: Type.Array(Type.Enum(['new', 'back', 'growing']), {
