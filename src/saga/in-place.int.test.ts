@@ -33,9 +33,12 @@ test('between its first call and its end the row of a saga is changed in place, 
       FROM pg_stat_user_tables WHERE schemaname = 'saga' AND relname IN ('saga_states', 'saga_step_logs') ORDER BY 1`);
     const [states, logs] = rows;
     assert.ok((states?.updates ?? 0) >= 5 * 20 && (logs?.updates ?? 0) >= 3 * 20, 'not yet told');
-    // With its claim, its first call and its end (decision 0065), and now and then where a page is full: not always.
+    // With its claim, its first call and its end (decision 0065), and where a page is full, which long snapshots of others make more likely: not always.
     assert.ok((states?.moved ?? 0) < 4 * 20, `${states?.moved} of ${states?.updates} got new index entries`);
-    assert.ok((logs?.moved ?? 0) < 0.5 * 20, `${logs?.moved} attempts got new index entries`);
+    assert.ok(
+      (logs?.moved ?? 0) < 1.5 * 20,
+      `${logs?.moved} of ${logs?.updates} attempts got new index entries`,
+    );
   }, untilFlushed);
 });
 

@@ -24,8 +24,12 @@ describe('a record of 100 MB', needsKafka, () => {
     const brokers = process.env['KAFKA_BROKERS'] ?? '';
     const dlq = kafka.name('large.dlq.v1');
     const { code, stderr } = await javaTool('org.apache.kafka.tools.TopicCommand', [
-      ...['--bootstrap-server', brokers, '--create', '--topic', dlq],
-      ...['--partitions', '1', '--replication-factor', '1', '--config', 'max.message.bytes=104857600'],
+      `--bootstrap-server=${brokers}`,
+      '--create',
+      `--topic=${dlq}`,
+      '--partitions=1',
+      '--replication-factor=1',
+      '--config=max.message.bytes=104857600',
     ]);
     assert.equal(code, 0, stderr);
     try {

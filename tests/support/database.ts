@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { migrationSources } from '../../src/compose.ts';
+import { sleep } from '../../src/kernel/clock.ts';
 import { createDatabase, type Database } from '../../src/platform/postgres/database.ts';
 import { migrateUp } from '../../src/platform/postgres/migrate.ts';
 import { createUserDatabase } from '../../src/sdk/user-database.ts';
@@ -52,9 +53,21 @@ export async function createTestDatabase(kind: keyof typeof madeFrom = 'migrated
     db,
     async drop() {
       await db.end();
-      await onServer(serverUrl, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+      await onServer(serverUrl, async (client) => {
+        await letSessionsEnd(client, name);
+        await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      });
     },
   };
+}
+
+/** Sessions of a pool that has ended last a moment longer; ended by force, they report an error that nobody handles. */
+async function letSessionsEnd(client: Client, database: string): Promise<void> {
+  for (let i = 0; i < 20; i += 1) {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [database]);
+    if (rowCount === 0) return;
+    await sleep(25);
+  }
 }
 
 /** With TEST_DATABASE=sdk as in a service that uses the client library, else as in the server. */

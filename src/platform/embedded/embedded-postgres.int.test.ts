@@ -22,6 +22,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { eventually } from '../../../tests/support/eventually.ts';
 import { openDataHome } from './data-home.ts';
 import { startEmbeddedPostgres } from './embedded-postgres.ts';
 import { findNativeBinaries, makeRunnable } from './native-binaries.ts';
@@ -193,6 +194,25 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     const db = await startEmbeddedPostgres({ dataDir, settings: fast });
     assert.deepEqual(await query(db.url, 'SELECT one FROM before_the_crash'), [{ one: 1 }]);
     await db.stop();
+  });
+
+  test('waits for the processes of a server that was killed', async () => {
+    const killed = await startEmbeddedPostgres({ dataDir, settings: fast });
+    const [checkpointer] = await query(
+      killed.url,
+      `SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'`,
+    );
+    const { pid } = checkpointer as { pid: number };
+    process.kill(pid, 'SIGSTOP');
+    process.kill(killed.pid, 'SIGKILL');
+    await killed.exited;
+    await killed.stop();
+
+    const { logFile } = await openDataHome(dataDir, async () => sharedDir);
+    const starting = startEmbeddedPostgres({ dataDir, settings: fast });
+    await eventually(async () => assert.match(await readFile(logFile, 'utf8'), /pre-existing shared memory/));
+    process.kill(pid, 'SIGCONT');
+    await (await starting).stop();
   });
 
   test('stops a server that was left behind before it starts its own', async () => {

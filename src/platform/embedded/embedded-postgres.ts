@@ -2,17 +2,21 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { Client } from 'pg';
+import { sleep } from '../../kernel/clock.ts';
 import { AppError, codeOf, messageOf } from '../../kernel/errors.ts';
 import { ensureCluster, SUPERUSER } from './cluster.ts';
 import { openDataHome, type DataHome } from './data-home.ts';
 import { lockDataFolder } from './data-lock.ts';
 import { findNativeBinaries, makeRunnable, type NativeBinaries } from './native-binaries.ts';
-import { startPostmaster, stopLeftover, type Postmaster } from './postmaster.ts';
+import { startPostmaster, stopLeftover, type Postmaster, type StartOutcome } from './postmaster.ts';
 import { openSharedFolder } from './shared-folder.ts';
 
 export const HOST = '127.0.0.1';
 export const DATABASE = 'redrive';
 const PORT_TRIES = 5;
+/** Backends of a killed server end within a second or two. */
+const PREDECESSOR_TRIES = 50;
+const PREDECESSOR_WAIT_MS = 200;
 
 const DEFAULT_SETTINGS = {
   listen_addresses: HOST,
@@ -110,13 +114,29 @@ async function startOnPort(
   for (let i = 0; i < tries; i++) {
     const port = options.port ?? (await findFreePort());
     const settings = { ...DEFAULT_SETTINGS, ...options.settings, port: String(port) };
-    const started = await startPostmaster(home, binaries, settings);
+    const started = await startAfterPredecessor(home, binaries, settings);
     if (started.outcome === 'ready') return { port, postmaster: started.postmaster };
   }
   throw new AppError(
     'SYS_EMBEDDED_PORT_TAKEN',
     'conflict',
     `The embedded PostgreSQL cannot listen on ${HOST}:${options.port ?? 'any free port'}: the port is taken.`,
+  );
+}
+
+/** Waits for the processes of a server that was killed. */
+async function startAfterPredecessor(
+  ...args: Parameters<typeof startPostmaster>
+): Promise<Exclude<StartOutcome, { outcome: 'predecessor_running' }>> {
+  for (let i = 0; i < PREDECESSOR_TRIES; i++) {
+    const started = await startPostmaster(...args);
+    if (started.outcome !== 'predecessor_running') return started;
+    await sleep(PREDECESSOR_WAIT_MS);
+  }
+  throw new AppError(
+    'SYS_EMBEDDED_START_FAILED',
+    'unavailable',
+    `The embedded PostgreSQL did not start: processes of the previous server in ${args[0].folder} are still running.`,
   );
 }
 

@@ -24,8 +24,15 @@ export type Postmaster = Readonly<{
   stop(): Promise<void>;
 }>;
 
-/** Another process may take the port between its choice and its use. */
-export type StartOutcome = Readonly<{ outcome: 'ready'; postmaster: Postmaster } | { outcome: 'port_taken' }>;
+/**
+ * Another process may take the port between its choice and its use. A server that was killed leaves processes behind,
+ * which hold its shared memory until they notice.
+ */
+export type StartOutcome = Readonly<
+  | { outcome: 'ready'; postmaster: Postmaster }
+  | { outcome: 'port_taken' }
+  | { outcome: 'predecessor_running' }
+>;
 
 /**
  * Starts PostgreSQL and waits until it accepts connections. It runs in its own session, so that Ctrl-C in the terminal
@@ -60,6 +67,7 @@ export async function startPostmaster(
   await stopChild(child, exited, home, binaries);
   const said = (await readFile(home.logFile)).subarray(log.startsAt).toString('utf8');
   if (said.includes('could not create any TCP/IP sockets')) return { outcome: 'port_taken' };
+  if (said.includes('pre-existing shared memory block')) return { outcome: 'predecessor_running' };
   const reasons = said.split('\n').filter((line) => /FATAL|PANIC|error while loading/.test(line));
   throw new AppError(
     'SYS_EMBEDDED_START_FAILED',
