@@ -31,9 +31,11 @@ describe('with deploy/pgbouncer/pgbouncer.ini', needsPgBouncer, () => {
   let pooler: PgBouncer;
   let world: OutsideWorld;
   let database: TestDatabase;
+  let isOurs = false;
   let env: Record<string, string>;
   before(async () => {
     await asAdmin(`CREATE ROLE ${role} LOGIN PASSWORD 'app'`, `CREATE DATABASE ${name} OWNER ${role}`);
+    isOurs = true;
     const url = new URL(process.env['TEST_POSTGRES_URL'] ?? '');
     Object.assign(url, { username: role, password: 'app', pathname: `/${name}` });
     const db = connectTo(url.href);
@@ -46,6 +48,8 @@ describe('with deploy/pgbouncer/pgbouncer.ini', needsPgBouncer, () => {
     await world?.close();
     await pooler?.stop();
     await database?.drop();
+    // A role or a database that was there before is not for us to drop.
+    if (!isOurs) return;
     await asAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, `DROP ROLE ${role}`);
   });
 
