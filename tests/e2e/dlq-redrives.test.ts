@@ -112,6 +112,30 @@ describe('a redrive', () => {
     assert.deepEqual(byReason.get('being_retried'), [working]);
   });
 
+  test('skips a message that can no longer be sent', async () => {
+    await storeRecords(system.db, topic, [
+      { key: 'a', value: '1' },
+      { key: 'b', value: '3' },
+    ]);
+    const { id } = await planRedrive(system.api);
+    // A pointer of a share group, which has no value of its own.
+    await system.db.query(sql`
+      UPDATE dlq.dlq_messages SET source_topic = 'orders.dlq', dialect = 'share-group', message_key = NULL, raw_value = NULL
+      WHERE id = ${await idAt(0)}`);
+    await runToEnd(system.api, id);
+    assert.deepEqual(
+      (await itemsOf(system.api, id)).map(({ outcome, reason }) => [outcome, reason]),
+      [
+        ['skipped', 'it was stored without its value'],
+        ['published', null],
+      ],
+    );
+    const { body } = await system.api.get<{ status: string; retry_count: number }>(
+      `/api/v1/dlq/messages/${await idAt(0)}`,
+    );
+    assert.deepEqual([body.status, body.retry_count], ['PENDING', 0]);
+  });
+
   test('skips a message that changed since the plan, and the rest of its key', async () => {
     await storeRecords(system.db, topic, [
       { key: 'a', value: '1' },

@@ -1,3 +1,5 @@
+import type { ReleaseReason } from './message.ts';
+
 /** How a message of a redrive ended. An item without an outcome waits, or is in flight. */
 export const itemOutcomes = [
   'published',
@@ -27,6 +29,11 @@ export function outcomesBefore(outcome: ItemOutcome): readonly (ItemOutcome | nu
     case 'cancelled':
       return [null];
   }
+}
+
+/** The reasons of a release that do not pass by themselves: the item is skipped. */
+export function isUnsendable(reason: ReleaseReason): boolean {
+  return reason === 'unroutable' || reason === 'not_allowed' || reason === 'no_value';
 }
 
 /** Why an item is skipped. */

@@ -66,7 +66,12 @@ async function settleAll(
 ): Promise<void> {
   const deps = { db: database.db, worker: createTestWorker(database.db), onSettleRetry: () => {} };
   const outcomes = new Map(batch.messages.map(({ id }) => [id, outcome]));
-  await settleItems(deps, redrive, { lease: batch.lease, outcomes, actor: 'alice' });
+  await settleItems(deps, redrive, {
+    lease: batch.lease,
+    outcomes,
+    actor: 'alice',
+    unsendable: new Map(),
+  });
 }
 
 const outcomes = async (): Promise<readonly unknown[]> => {

@@ -2,15 +2,22 @@ import { sleep } from '../../../kernel/clock.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { allowance, spend, startPace, waitMs, type Pace } from '../../domain/pace.ts';
+import { isUnsendable } from '../../domain/redrive-item.ts';
 import type { ClaimedMessage } from '../claim-messages.ts';
 import { createKeyOrder } from '../key-order.ts';
-import { isOutage, outcomesOf, publishClaimed, type Published } from '../publish-claimed.ts';
+import {
+  isOutage,
+  outcomesOf,
+  publishClaimed,
+  type Published,
+  type PublishedById,
+} from '../publish-claimed.ts';
 import type { RetryDeps } from '../retry-message.ts';
 import { claimItems, type ClaimedItems, type ClaimResult } from './claim-items.ts';
 import { finishRedrive, stopRedrive } from './end-redrive.ts';
 import { createHeldItems, type HeldItems } from './held-items.ts';
 import { isInFlight, type LeasedRedrive } from './redrives-table.ts';
-import { endLostItems, settleItems } from './settle-items.ts';
+import { endLostItems, settleItems, type Unsendable } from './settle-items.ts';
 import { createTargetBackoff, type TargetBackoff } from './target-backoff.ts';
 
 export type RunDeps = RetryDeps &
@@ -122,7 +129,13 @@ async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedIt
   const hasOrder = redrive.options.order === 'key' && deps.republishKey === 'original';
   const published = await publishClaimed(deps, batch, hasOrder ? createKeyOrder() : null);
   const { actor } = redrive;
-  await settleItems(deps, redrive, { lease: batch.lease, outcomes: outcomesOf(published), actor });
+  const unsendable = unsendableOf(published);
+  await settleItems(deps, redrive, {
+    lease: batch.lease,
+    outcomes: outcomesOf(published),
+    actor,
+    unsendable,
+  });
 
   const places = new Map(claim.map((candidate) => [candidate.messageId, candidate]));
   for (const message of batch.messages) {
@@ -135,12 +148,23 @@ async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedIt
   }
 }
 
+/** Since the plan it has become impossible to send them; they would be claimed and released for ever. */
+function unsendableOf(published: PublishedById): Unsendable {
+  return new Map(
+    [...published].flatMap(([id, { release, outcome }]) =>
+      release !== null && isUnsendable(release) && outcome.end === 'released'
+        ? [[id, outcome.reason] as const]
+        : [],
+    ),
+  );
+}
+
 type Noted = Readonly<{ message: ClaimedMessage; position: number; one: Published }>;
 
 function note(deps: RunDeps, run: Run, { message, position, one }: Noted): void {
   const { outcome, result, release } = one;
   deps.onAttempt(outcome.end);
-  if (outcome.end === 'released') tryAgain(run, position);
+  if (outcome.end === 'released' && (release === null || !isUnsendable(release))) tryAgain(run, position);
   if (outcome.end === 'published') run.backoff.succeed(message.targetTopic);
   const isTargetDown = release === 'cluster' || release === 'target' || isOutage(result);
   if (!isTargetDown || run.backoff.waiting().includes(message.targetTopic)) return;

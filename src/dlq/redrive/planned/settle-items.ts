@@ -12,6 +12,9 @@ import {
 } from '../settle-messages.ts';
 import { isInFlight, type LeasedRedrive } from './redrives-table.ts';
 
+/** Messages that were released and cannot be sent by this redrive, with the reason. */
+export type Unsendable = ReadonlyMap<string, string>;
+
 /**
  * Settles the attempts of one claim: the messages, and in the same transaction their items. Items are written by the
  * epoch of the claim, whether or not the message's row still matched: what was sent was sent.
@@ -19,39 +22,55 @@ import { isInFlight, type LeasedRedrive } from './redrives-table.ts';
 export async function settleItems(
   deps: SettleDeps & Readonly<{ db: Database }>,
   redrive: Pick<LeasedRedrive, 'id'>,
-  attempts: EndedAttempts,
+  attempts: EndedAttempts & Readonly<{ unsendable: Unsendable }>,
 ): Promise<void> {
+  const { unsendable } = attempts;
   await settleAttempts(deps, {
     ...attempts,
     also: {
       transaction: deps.db.transaction,
       write: (tx, outcomes) =>
-        writeOutcomes(tx, { redriveId: redrive.id, epoch: attempts.lease.epoch, outcomes }),
+        writeOutcomes(tx, { redriveId: redrive.id, epoch: attempts.lease.epoch, outcomes, unsendable }),
     },
   });
 }
 
-type Ended = readonly [messageId: string, outcome: AttemptOutcome];
+type EndOfItem =
+  | Exclude<AttemptOutcome, { end: 'released' }>
+  | Readonly<{ end: 'skipped' | 'released'; error: string }>;
+type Ended = readonly [messageId: string, end: EndOfItem];
+
+function endOf(id: string, outcome: AttemptOutcome, unsendable: Unsendable): EndOfItem {
+  if (outcome.end !== 'released') return outcome;
+  const reason = unsendable.get(id);
+  return reason === undefined
+    ? { end: 'released', error: outcome.reason }
+    : { end: 'skipped', error: reason };
+}
+
+type Outcomes = Readonly<{
+  redriveId: string;
+  epoch: bigint;
+  outcomes: ReadonlyMap<string, AttemptOutcome>;
+  unsendable: Unsendable;
+}>;
 
 async function writeOutcomes(
   tx: Queryable,
-  {
-    redriveId,
-    epoch,
-    outcomes,
-  }: Readonly<{ redriveId: string; epoch: bigint; outcomes: ReadonlyMap<string, AttemptOutcome> }>,
+  { redriveId, epoch, outcomes, unsendable }: Outcomes,
 ): Promise<void> {
   // The receipt of a redrive that has ended does not change; the lock orders this before or after it.
   const open = await tx.query(sql`
     SELECT 1 FROM dlq.redrives WHERE id = ${redriveId} AND receipt IS NULL FOR KEY SHARE`);
   if (open.length === 0) return;
-  const released = [...outcomes].filter(([, { end }]) => end === 'released').map(([id]) => id);
+  const all = [...outcomes].map(([id, outcome]): Ended => [id, endOf(id, outcome, unsendable)]);
+  const released = all.filter(([, { end }]) => end === 'released').map(([id]) => id);
   if (released.length > 0)
     await tx.query(sql`
       UPDATE dlq.redrive_items i SET planned_epoch = i.claim_epoch, claim_epoch = NULL, attempt_no = NULL
       WHERE i.message_id = ANY(${released}::uuid[]) AND i.redrive_id = ${redriveId} AND i.claim_epoch = ${epoch}
         AND ${isInFlight}`);
-  const ended = [...outcomes].filter(([, { end }]) => end !== 'released');
+  const ended = all.filter(([, { end }]) => end !== 'released');
   if (ended.length === 0) return;
   const rows = unnestRows<Ended>(sql`ended`, ended, [
     [sql`id`, sql`uuid[]`, ([id]) => id],
