@@ -29,11 +29,15 @@ export function clientSbom(): string {
 }
 
 function sbomOf(folder: string, ...options: readonly string[]): string {
-  const written = execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--omit=dev', ...options], {
-    cwd: folder,
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const written = execFileSync(
+    'npm',
+    ['sbom', '--sbom-format=cyclonedx', '--omit=dev', '--loglevel=error', ...options],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  );
   const sbom = JSON.parse(written) as { metadata: { component: { name: string } } };
   // npm takes the name of the folder.
   sbom.metadata.component.name = readManifest(folder).name;
