@@ -1344,6 +1344,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     v_now         TIMESTAMPTZ := clock_timestamp();
+    v_queue       jobs.queue_name := p_queue;
     v_max_retries INT := COALESCE((SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3);
     v_is_due      BOOLEAN := false;
     v_job         RECORD;
@@ -1363,13 +1364,13 @@ BEGIN
             FROM given
         ), free AS (
             INSERT INTO jobs.job_queue (job_id, queue, payload, max_retries, priority, run_at, sort_at, created_at, trace)
-            SELECT job_id, p_queue, payload, max_retries, priority, run_at, sort_at, v_now, trace
+            SELECT job_id, v_queue, payload, max_retries, priority, run_at, sort_at, v_now, trace
             FROM placed WHERE dedupe_key IS NULL
         ), keyed AS (
             -- In the order of the keys, so that two of these statements cannot wait for each other.
             INSERT INTO jobs.job_queue AS q
                 (job_id, queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
-            SELECT job_id, p_queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, v_now, trace
+            SELECT job_id, v_queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, v_now, trace
             FROM placed WHERE dedupe_key IS NOT NULL ORDER BY dedupe_key, position
             ON CONFLICT (queue, dedupe_key)
                 WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
