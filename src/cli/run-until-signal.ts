@@ -5,7 +5,9 @@ const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 /** A second signal within this time is an echo: npm forwards a Ctrl-C that the terminal has already sent us. */
 const echoMs = 500;
 
+/** How long we outlive a parent that was killed. */
 const parentCheckMs = 500;
+/** For the last lines of the log to be written. */
 const lingerMs = 1000;
 
 export type StopOptions = Readonly<{

@@ -98,6 +98,7 @@ export type Dlq = Readonly<{
 }>;
 
 const tracer = trace.getTracer('redrive');
+/** How late an expired attempt is ended; leases last tens of seconds. */
 const reapEveryMs = 2000;
 /** How many messages a bulk retry claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;

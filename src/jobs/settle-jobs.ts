@@ -43,6 +43,7 @@ export type Settlement = Readonly<{ job: Pick<ClaimedJob, 'jobId' | 'lease'>; ra
 /** The job's status after the settle; null if the write was stale. */
 export type SettledJob = Readonly<{ jobId: string; status: Status | null }>;
 
+/** Longer than most leases; what is not settled by then is reaped. */
 const settleWithinMs = 60_000;
 
 /**

@@ -1,8 +1,13 @@
+export const secondMs = 1000;
+export const minuteMs = 60_000;
+export const hourMs = 3_600_000;
+export const dayMs = 86_400_000;
+
 const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
+  ['d', dayMs],
+  ['h', hourMs],
+  ['m', minuteMs],
+  ['s', secondMs],
   ['ms', 1],
 ] as const;
 

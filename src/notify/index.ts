@@ -36,7 +36,9 @@ export type Notify = Readonly<{
   checks: readonly HealthCheck[];
 }>;
 
+/** Below a person's notice, and one cheap statement. */
 const roundEveryMs = 500;
+/** The database is away, or a statement failed: the next round would fail too. */
 const afterFailureMs = 2000;
 
 export function createNotify(deps: NotifyDeps): Notify {

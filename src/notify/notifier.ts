@@ -1,3 +1,4 @@
+import { dayMs } from '../kernel/duration.ts';
 import { mailBody, slackBody, webhookBody, type Message, type Source } from './message.ts';
 
 /** An entry of `notify` in the configuration. */
@@ -32,13 +33,11 @@ export function destinationName({ name }: Notifier): string {
   return `_notify_${name}`;
 }
 
-const DAY_MS = 86_400_000;
-
 /**
  * A duplicate message does less harm than a missing one, so a message in doubt is always sent again, with the same id.
  * A receiver may be down for a night: with the default backoff this many retries take a day.
  */
-const deliveryPolicy = { maxInFlight: 4, maxAgeMs: 7 * DAY_MS, retryMax: 340, schema: undefined };
+const deliveryPolicy = { maxInFlight: 4, maxAgeMs: 7 * dayMs, retryMax: 340, schema: undefined };
 
 const http = {
   ...deliveryPolicy,
@@ -51,7 +50,7 @@ const http = {
   maxResponseBytes: 4096,
   outsideIdField: 'id',
   idempotency: 'enforced' as const,
-  dedupWindowMs: 3650 * DAY_MS,
+  dedupWindowMs: 3650 * dayMs,
   conflict: 'processed' as const,
   statusUrl: undefined,
   status: undefined,

@@ -1,5 +1,6 @@
 import { AppError } from '../kernel/errors.ts';
 
+/** Transactions on a saga's row are short: one second later the row is usually free. */
 const retryAfterMs = 1000;
 
 /** Nothing was changed; the same request succeeds once the other transaction has ended. */

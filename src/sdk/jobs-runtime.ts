@@ -34,7 +34,9 @@ export type Runtime = Readonly<{
   staleWrites: () => number;
 }>;
 
+/** How late a worker learns of changed queue settings. */
 const refreshEveryMs = 2000;
+/** In case a notification of a cancel was lost. */
 const cancelPollMs = 30_000;
 
 export function createRuntime(

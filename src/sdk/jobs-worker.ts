@@ -62,7 +62,9 @@ export type JobWorkers = Readonly<{
   staleWrites(): number;
 }>;
 
+/** Kubernetes gives a container 30 s by default. */
 const stopWithinMs = 30_000;
+/** The work has ended by then; only loops that wait are left. */
 const closeWithinMs = 5000;
 
 export function createWorkers(options: WorkersOptions): JobWorkers {

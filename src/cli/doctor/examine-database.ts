@@ -24,7 +24,9 @@ const schemas = migrationSources.map(({ slice }) => slice);
 const oldestVersion = 15;
 const testedVersion = 17;
 const skewSamples = 3;
+/** Times in logs and rows no longer agree; nothing depends on it. */
 const skewWarningMs = 1000;
+/** Clocks without synchronization; tokens and certificates soon fail. */
 const skewProblemMs = 5000;
 const longTransaction = '5 minutes';
 

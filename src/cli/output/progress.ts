@@ -21,6 +21,7 @@ export type ProgressOptions = Readonly<{
 }>;
 
 const terminalEveryMs = 1000;
+/** Off a terminal each report is a line of its own. */
 const logEveryMs = 5000;
 
 /** `retrying: 5,000 of 20,000 messages, 1,000 per second, 15 s left` */

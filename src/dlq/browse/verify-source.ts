@@ -46,6 +46,7 @@ export type Verification = Readonly<{
 export type Offenders = Readonly<{ count: number; first: readonly bigint[] }>;
 
 const offsetsPerCall = 20_000n;
+/** A caller asks again for the rest, so that no request lasts long. */
 const timePerCallMs = 5000;
 const limits = {
   maxWaitMs: 500,

@@ -9,6 +9,7 @@ export type GroupHour = Readonly<{
 
 export type Badge = 'new' | 'back' | 'growing';
 
+/** A day has its own rhythm; a shorter trend would call each morning a growth. */
 export const trendHours = 24;
 const growingFrom = 10;
 

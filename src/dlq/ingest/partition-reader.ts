@@ -54,6 +54,7 @@ type Reader = {
   trouble: DiscoveryTrouble;
 };
 
+/** How late partitions move to a replica that has joined, or away from one that has left. */
 const balanceEveryMs = 2000;
 const assignBackoff = { initialMs: 500, maxMs: 10_000, jitter: 0.2 };
 

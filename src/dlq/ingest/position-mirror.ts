@@ -14,7 +14,9 @@ export type PositionMirror = Readonly<{
   flush(): Promise<void>;
 }>;
 
+/** The mirrored position is for people's tools; ours is in the database. */
 const everyMs = 1000;
+/** Kafka forgets the offsets of a group without members after a week by default. */
 const recommitMs = 3_600_000;
 
 export function createPositionMirror(

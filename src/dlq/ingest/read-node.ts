@@ -36,7 +36,9 @@ const tracer = trace.getTracer('redrive');
 /** Bytes fetched and not stored yet, in all loops. */
 export type InFlight = { bytes: number };
 
+/** While records arrive: a fetch must not hold back what the next one could store. */
 const busyWaitMs = 20;
+/** The broker answers at once when a record arrives; this is how often an idle one is asked. */
 const idleWaitMs = 500;
 const bytesPerPartition = 1 << 20;
 const bytesPerFetch = 8 << 20;

@@ -12,6 +12,7 @@ import type { Worker } from '../../platform/work/work.ts';
 
 /** After the end of a redrive; the receipt has the hash of its items. */
 const itemDays = 30;
+/** A receipt can be asked for in the yearly review of the year before. */
 const redriveDays = 400;
 
 /** Deletes what ended redrives leave: their items, and much later their receipts. */

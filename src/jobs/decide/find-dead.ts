@@ -64,6 +64,7 @@ const keyHolder = sql`(
 /** Rows per statement, and when to stop. */
 export type Search = Readonly<{ stepRows?: number; until?: AbortSignal }>;
 
+/** A search without an index answers with what it has found by then. */
 const searchWithinMs = 10_000;
 
 type Match = Readonly<{ job_id: string; holder: string | null }>;

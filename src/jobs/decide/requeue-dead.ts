@@ -23,6 +23,7 @@ export type Requeued = Readonly<{
 
 const batchSize = 100;
 const maxListed = 100;
+/** Below the 30 s after which many proxies give up; what is left is answered as such. */
 const withinMs = 20_000;
 
 /**

@@ -1,4 +1,5 @@
 import { Cron } from 'croner';
+import { secondMs } from '../../kernel/duration.ts';
 
 /** A job that a schedule adds to a queue. */
 export type CronJob = Readonly<{
@@ -23,8 +24,6 @@ export type Schedule = Readonly<{
   /** The first tick after `now`; null if there is none. */
   next(now: Date): Date | null;
 }>;
-
-const secondMs = 1000;
 
 export function openSchedule(schedule: string, timeZone: string): Schedule {
   const cron = new Cron(schedule, { mode: '5-part', timezone: timeZone, paused: true });

@@ -50,6 +50,7 @@ function withSignal(message: string, signal: HandlerSignal, cause?: unknown): Si
   return Object.assign(new Error(message, cause === undefined ? undefined : { cause }), { [mark]: signal });
 }
 
+/** A delay beyond a year is a mistake in units. */
 const maxDelayMs = 365 * 86_400_000;
 
 function checked(delayMs: number): number {

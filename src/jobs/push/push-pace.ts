@@ -19,6 +19,7 @@ export type PushPaceDeps = Readonly<{
   onError: (error: unknown) => void;
 }>;
 
+/** The rate is measured over a second; slowing down more often would count one 429 twice. */
 const slowEveryMs = 1000;
 
 export function createPushPace({ clock, replicas, slow, onError }: PushPaceDeps): PushPace {

@@ -53,7 +53,9 @@ export type PushedQueue = Readonly<{
 const pollMs = 500;
 /** The worker's timeout is longer than the call's: the call knows better why it timed out. */
 const extraTimeoutMs = 5000;
+/** In case a notification of a cancel was lost. */
 const checkCancelledMs = 5000;
+/** Replicas share a target's rate; they come and go with deployments. */
 const countReplicasEveryMs = 15_000;
 
 type TargetedQueue = PushedQueue & Readonly<{ target: NonNullable<PushedQueue['target']> }>;

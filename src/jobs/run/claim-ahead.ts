@@ -25,6 +25,7 @@ export function averageOf(averageMs: number | null, ms: number): number {
 
 /** A quick claim that takes longer has a bad plan. */
 const slowMs = 20;
+/** Until then autovacuum has usually analyzed the table, and the plan is good again. */
 const notQuickForMs = 120_000;
 
 type Wanted = Pick<ClaimOptions, 'queue' | 'limit' | 'leaseMs'>;

@@ -1,5 +1,6 @@
 import { sleep, type Clock } from '../../kernel/clock.ts';
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
+import { restAfterErrorMs } from '../../platform/work/work.ts';
 import type { Claimed, ClaimedJob, ClaimOptions } from '../claim-jobs.ts';
 import type { CapacitySignal } from './capacity-signal.ts';
 import { createClaimer, prefetchOf, type Claimer } from './claim-ahead.ts';
@@ -38,11 +39,12 @@ export type ClaimLoopOptions = Readonly<{
   pollMs: number;
 }>;
 
+/** How late a lowered capacity is noticed, which nothing notifies. */
 const checkEveryMs = 100;
+/** Looking for jobs that must run alone costs a statement; they are rare. */
 const lookForSoloEveryMs = 1000;
 /** After a solo job that was due could not be claimed: its queue is paused or full, or another worker has it. */
 const lookForSoloAgainMs = 5000;
-const retryAfterErrorMs = 500;
 
 /**
  * Decides when a worker claims, and how much. Together with the other queues of the process it claims as much as it
@@ -173,7 +175,7 @@ export class ClaimLoop {
   async #pauseAfter(error: unknown): Promise<false> {
     const { stopping } = this.#deps;
     if (!stopping.aborted) this.#deps.onError(error);
-    await sleep(retryAfterErrorMs, stopping);
+    await sleep(restAfterErrorMs, stopping);
     return false;
   }
 }

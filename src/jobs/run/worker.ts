@@ -47,8 +47,8 @@ export type QueueWorkerDeps = WorkDeps &
     readPayload?: (job: ClaimedJob) => Promise<PayloadReading | null>;
   }>;
 
-const checkEveryMs = 100;
-const saveProgressEveryMs = 1000;
+const checkEveryMs = 100; // how late a timeout or a lost lease is noticed; leases last at least 500 ms
+const saveProgressEveryMs = 1000; // progress is for people; handlers may report it in a tight loop
 /** How long a handler that was told to stop keeps its slot. */
 const stopGraceMs = 5000;
 const maxUnsettled = 5000;

@@ -15,6 +15,7 @@ export type CronServiceDeps = Readonly<{
   counts: Pick<JobMetrics, 'enqueued'>;
 }>;
 
+/** A schedule has a resolution of seconds; sooner would only fill the log. */
 const afterErrorMs = 5000;
 /** Between two rounds, whatever the clocks say. */
 const restMs = 100;

@@ -14,6 +14,7 @@ export function openCronJobs(jobs: readonly CronJob[]): readonly OpenCronJob[] {
   return jobs.map((job) => ({ job, schedule: openSchedule(job.schedule, job.timeZone) }));
 }
 
+/** Timers follow the process, cron the wall clock; a changed clock is noticed after this time. */
 const maxWaitMs = 60_000;
 
 /**

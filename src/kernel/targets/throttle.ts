@@ -1,3 +1,5 @@
+import { secondMs } from '../duration.ts';
+
 /**
  * Limits the rate of calls to a target that answered "too many requests" (429), over all processes together. They
  * share one value; all times are the database's, in milliseconds, and rates are calls per second.
@@ -29,10 +31,11 @@ export type Throttle = Readonly<{
 /** The rate over all processes in the second before a 429, and its Retry-After. */
 export type Limited = Readonly<{ measuredRate: number; retryAfterMs?: number | undefined }>;
 
-const secondMs = 1000;
 const lowestRate = 1;
 const recoveryShare = 0.05;
+/** A Retry-After that asks for more is a mistake, or is learned again after an hour. */
 const longestHoldMs = 3_600_000;
+/** Replicas that get the same Retry-After agree on the same end. */
 const holdStepMs = 100;
 
 /** The rate now; null where there is no throttle, or no longer. */

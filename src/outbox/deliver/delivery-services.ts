@@ -50,6 +50,7 @@ export type Delivery = Readonly<{
 /** What is needed to send to one destination. */
 type Route = Readonly<{ gate: DestinationGate; dispatcher: Dispatcher }>;
 
+/** How late this replica learns of a pause, a throttle or a circuit of another one. */
 const refreshEveryMs = 1000;
 
 export function createDelivery(deps: DeliveryDeps): Delivery {

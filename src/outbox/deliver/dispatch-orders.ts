@@ -4,6 +4,7 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
 import type { Semaphore } from '../../platform/work/semaphore.ts';
+import { restAfterErrorMs } from '../../platform/work/work.ts';
 import type { SendOutcome, Settlement } from '../domain/order.ts';
 import type { Attempt, AttemptResult } from './attempt.ts';
 import { checkFirstSend, checkResend, readSucceeded } from './check-order.ts';
@@ -83,7 +84,6 @@ type Dispatch = {
 
 /** How long a round waits for a few more free slots, so that claims do not become small. */
 const gatherMs = 5;
-const retryAfterErrorMs = 500;
 /** After a longer pause, the state of the destination is read again. */
 const staleGateMs = 1000;
 /** Limit for the requests of a destination in memory; a larger request is sent by itself. */
@@ -131,7 +131,7 @@ async function run(d: Dispatch): Promise<void> {
       beat();
     } catch (error) {
       if (!d.stopping.aborted) d.deps.onError(error);
-      await sleep(retryAfterErrorMs, d.stopping);
+      await sleep(restAfterErrorMs, d.stopping);
     }
   }
 }

@@ -31,7 +31,9 @@ type Source = {
   isEmptyUntilMs: number;
 };
 
+/** Wakes come in bursts; the next one within this time finds nothing new. */
 const emptyForMs = 50;
+/** Looking for orders that must run alone costs a statement; they are rare. */
 const claimSoloEveryMs = 1000;
 
 export function createOrderClaimer({ clock, claim, block }: OrderClaimerDeps): OrderClaimer {

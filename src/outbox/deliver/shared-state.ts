@@ -61,6 +61,7 @@ export type SharedStateDeps = Readonly<{
   onError: (error: unknown) => void;
 }>;
 
+/** The state is shared through the database; if that is away, the own state goes on. */
 const pauseAfterErrorMs = 1000;
 
 export function createSharedState(deps: SharedStateDeps, destination: string): SharedState {

@@ -1,3 +1,4 @@
+import { hourMs, minuteMs } from '../../kernel/duration.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
@@ -22,8 +23,6 @@ export type OrderRetentionOptions = Readonly<{
   batchSize?: number;
 }>;
 
-const minuteMs = 60_000;
-
 export function createOrderRetention(
   worker: Worker,
   { db, log, options }: Readonly<{ db: Database; log: RetentionLog; options: OrderRetentionOptions }>,
@@ -37,7 +36,7 @@ export function createOrderRetention(
         done: 'archived and deleted expired orders',
       },
       {
-        schedule: every(60 * minuteMs),
+        schedule: every(hourMs),
         tasks: [auditPartitions(db, options)],
         done: 'maintained the partitions of the audit',
       },

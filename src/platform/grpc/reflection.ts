@@ -17,6 +17,7 @@ const requestType = messages.lookupType('Request');
 const answerType = messages.lookupType('Answer');
 
 const versions = ['v1', 'v1alpha'] as const;
+/** A person waits for the answer at the command line or at the start. */
 const withinMs = 5000;
 
 type Answer = Readonly<{

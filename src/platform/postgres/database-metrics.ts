@@ -32,6 +32,7 @@ export function exportPool(metrics: Metrics, db: Pick<ServerDatabase, 'connectio
   });
 }
 
+/** Sizes of tables change slowly, and reading them costs more than a scrape. */
 const lookEveryMs = 60_000;
 
 /**

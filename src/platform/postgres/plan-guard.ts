@@ -9,7 +9,9 @@ export type PlanGuard = Readonly<{
   run<T>(work: (isPrepared: boolean) => Promise<T>): Promise<T>;
 }>;
 
+/** The guarded statements take a few milliseconds; this is a plan for a table that has changed. */
 const slowMs = 100;
+/** Until then autovacuum has usually analyzed the table, and a new plan is good again. */
 const unpreparedForMs = 120_000;
 
 export function createPlanGuard(clock: Clock): PlanGuard {

@@ -3,6 +3,7 @@ import type { CheckResult, HealthCheck } from '../http/readiness.ts';
 import type { Database } from './database.ts';
 import { missingRights } from './missing-rights.ts';
 
+/** Rights change rarely; readiness is asked every few seconds. */
 const lookEveryMs = 10_000;
 const named = 5;
 

@@ -28,11 +28,13 @@ export type CursorResult<Position> = Readonly<{
   isFull: boolean;
 }>;
 
+/** How late rows behind the cursor are found: released ones, and those that became due. */
 const resetEveryMs = 1000;
 /** After a claim from the start that took t, an adaptive cursor waits at least this many times t. */
 const restFactor = 20;
 /** A claim from the start that takes longer is slow because of dead index entries, not because of the rows it claims. */
 const slowMs = 20;
+/** A claim over dead rows takes longer than this for each row that it finds. */
 const slowMsPerRow = 0.2;
 
 export function createClaimCursor<Position>(

@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { createRetention, deleteTask, every, type RetentionTask } from './retention.ts';
 import type { Worker } from './work.ts';
 
+/** Notification events are history: the item that they are about has its own. */
 const keepDays = 30;
 const batchSize = 5000;
 

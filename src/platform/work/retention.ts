@@ -1,4 +1,5 @@
 import { sleep } from '../../kernel/clock.ts';
+import { minuteMs } from '../../kernel/duration.ts';
 import type { Service } from '../../kernel/service.ts';
 import { createNamedLease } from './named-lease.ts';
 import type { Worker } from './work.ts';
@@ -110,7 +111,6 @@ export type RetentionOptions = Readonly<{
 type LogLine = (facts: object, message: string) => void;
 export type RetentionLog = Readonly<Record<'info' | 'warn' | 'debug', LogLine>>;
 
-const minuteMs = 60_000;
 /** A timer cannot wait for months, and the machine may sleep meanwhile: a schedule is asked again after this long. */
 const longestSleepMs = minuteMs;
 

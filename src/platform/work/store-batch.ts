@@ -28,6 +28,7 @@ const timeoutCodes: ReadonlySet<string> = new Set([
   '57014', // statement timeout
   '55P03', // lock timeout
 ]);
+/** A batch that times out more often than this is halved, as if its data were bad. */
 const maxTimeouts = 3;
 
 const backoff: Backoff = { initialMs: 25, maxMs: 2000, jitter: 0.2 };

@@ -29,6 +29,7 @@ const announcedForMs = 3000;
 const idleWait = { fromMs: 5000, announcedForMs: 60_000 } as const;
 /** How often the listener checks that it hears its own notification, and how long that may take. */
 const echoEveryMs = 60_000;
+/** A listener that does not hear our own notification by then is deaf. */
 const echoWithinMs = 5000;
 
 export type WakeOptions = Readonly<{ listen: boolean; worker: string; onError: (error: unknown) => void }>;

@@ -43,6 +43,9 @@ export type Worker = Readonly<{
   watch?: WorkWatch | undefined;
 }>;
 
+/** After an error, a loop rests: a short outage is hardly noticed, and the log of a long one stays readable. */
+export const restAfterErrorMs = 500;
+
 export type Claimed<Row> = Readonly<{ lease: Lease; rows: readonly Row[] }>;
 
 export type ClaimOptions = Readonly<{

@@ -70,6 +70,7 @@ export type ScanOptions = Readonly<{
   until?: AbortSignal;
 }>;
 
+/** A preview that takes longer answers with what it has found. */
 const scanWithinMs = 10_000;
 const countLimit = 10_000;
 const sampleSize = 10;

@@ -37,6 +37,7 @@ export type RetriedSagas = Readonly<{
 /** Few enough to leave connections to others. */
 const maxParallel = 4;
 const maxListed = 100;
+/** Below the 30 s after which many proxies give up; what is left is answered as such. */
 const withinMs = 20_000;
 
 export async function previewRetry(deps: BulkRetryDeps, filter: StuckFilter): Promise<RetryPreview> {

@@ -44,8 +44,10 @@ type State = Readonly<{
   total: { inFlight: number };
 }>;
 
+/** Bounds for how long a saga sleeps whose service has no free call; between them it follows the length of calls. */
 const minBackoffMs = 1000;
 const maxBackoffMs = 30_000;
+/** Who has waited this long comes before a saga that goes on with its next step. */
 const fairAfterMs = 500;
 /** How long a saga waits for a service that is not slow. */
 const maxWaitMs = 2000;

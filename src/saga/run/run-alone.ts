@@ -21,6 +21,7 @@ export type AloneDeps = Readonly<{
 /** While room is made, other sagas leave before their next call. */
 export type AloneState = { isMakingRoom: boolean; checkAtMs: number };
 
+/** Looking for sagas that must run alone costs a statement; they are rare. */
 const checkEveryMs = 1000;
 /** Calls that take longer run beside the saga that runs alone. */
 const makeRoomWithinMs = 30_000;

@@ -1,6 +1,7 @@
 import { onceAborted, sleep, type Clock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Service } from '../../kernel/service.ts';
+import { restAfterErrorMs } from '../../platform/work/work.ts';
 import { advance, type Advance, type EngineEvent } from '../domain/advance.ts';
 import { MAX_FAILED_ROUNDS } from '../domain/failed-rounds.ts';
 import { judgeMappingError } from '../domain/judge-answer.ts';
@@ -124,7 +125,6 @@ const claimBatch = 200;
 const maxBytes = 16 * 1024 * 1024;
 /** A claim costs about the same for one saga as for a hundred, so it waits a moment for more room. */
 const waitForRoomMs = 20;
-const retryAfterErrorMs = 500;
 /** A saga is due that could not be claimed, because another transaction has locked it. */
 const overdueRetryMs = 50;
 
@@ -136,7 +136,7 @@ async function claimLoop(engine: Engine): Promise<void> {
       await claimAndRun(engine).then(engine.beat);
     } catch (error) {
       if (!stopping.aborted) onError('claiming sagas', error);
-      await sleep(retryAfterErrorMs, stopping);
+      await sleep(restAfterErrorMs, stopping);
     }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { dayMs } from '../../kernel/duration.ts';
 import { cleanText } from '../../kernel/text.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { createUuidMaker } from '../../kernel/uuid.ts';
@@ -14,8 +15,6 @@ type AddOrders = (
   tx: Queryable,
   orders: readonly Readonly<{ destination: string; id: string; request: unknown; orderingKey: string }>[],
 ) => Promise<void>;
-
-const dayMs = 86_400_000;
 
 /**
  * Events are delivered however long the broker is unavailable or the topic is missing: they never expire, and this many

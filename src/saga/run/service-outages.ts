@@ -19,9 +19,11 @@ export type OutageDeps = Readonly<{
   resume: WatchDeps['resume'];
 }>;
 
+/** How late this replica learns that another one opened or closed a circuit. */
 const everyMs = 1000;
 /** While no circuit is open and no saga runs here. */
 const idleEveryMs = 5000;
+/** A service that does not accept a connection in this time is still down. */
 const connectWithinMs = 5000;
 
 /** The circuits of services: as every engine knows them, and the service of one replica that probes and resumes. */

@@ -1,6 +1,7 @@
 import type { LeasedSaga } from './leased-sagas.ts';
 import type { ServiceCircuits } from './service-circuits.ts';
 
+/** Above the longest call: for the claim before it and the settle after it. */
 const marginMs = 10_000;
 
 /** The service that the saga waits for, if it was woken to find out whether that is back. */

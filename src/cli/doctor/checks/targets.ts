@@ -3,15 +3,17 @@ import { once } from 'node:events';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { isIP } from 'node:net';
 import type { Config } from '../../../config/config.ts';
+import { dayMs } from '../../../kernel/duration.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { tryConnection } from '../../../platform/http-client/try-connection.ts';
 import { ok, problem, skipped, warning, type Finding } from '../finding.ts';
 
 type Target = Readonly<{ name: string; url: URL; tls: Pick<ConnectionOptions, 'ca' | 'cert' | 'key'> }>;
 
+/** A target that takes longer to accept a connection is a finding. */
 const withinMs = 5000;
+/** Certificates that renew themselves do so 30 days before: this one should have. */
 const warnDays = 21;
-const dayMs = 86_400_000;
 
 /** DNS, connection and certificate of everything that orders, jobs and sagas call. Sends no request. */
 export async function examineTargets(config: Config): Promise<Finding> {

@@ -51,6 +51,7 @@ function summaryOf({ counts }: Receipt): string {
 }
 
 const batchSize = 10_000;
+/** What is in flight ends by its own settle, or by the reaper. */
 const pollMs = 500;
 
 /** Ends the items of a cancelled redrive: those that wait at once, those in flight when their attempts have ended. */

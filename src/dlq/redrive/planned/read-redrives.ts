@@ -91,6 +91,7 @@ export async function listRedrives(db: Queryable, page: PageRequest): Promise<Li
   };
 }
 
+/** Long enough for a steady figure, short enough to show a change of pace. */
 const rateSeconds = 10;
 
 /** What has become of the items so far. */

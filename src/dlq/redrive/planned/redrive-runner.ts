@@ -21,7 +21,9 @@ export type RunnerDeps = PlanDeps &
 
 /** How many redrives a process plans or runs at a time. */
 const maxRunning = 4;
+/** In case a notification was lost, and to take over after a lost process. */
 const pollMs = 5000;
+/** Before another try at a redrive that failed on an error of its own. */
 const errorRestMs = 1000;
 const planLifeHours = 24;
 

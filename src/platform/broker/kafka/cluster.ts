@@ -46,6 +46,7 @@ export type Cluster = Readonly<{
   forget(topic: string): void;
 }>;
 
+/** A topic that was deleted and made again is noticed after this time at the latest. */
 const knownForMs = 60_000;
 /** Then the next broker is tried; publishing has a shorter deadline of its own. */
 const connectPatienceMs = 5000;

@@ -25,6 +25,7 @@ const transient: ReadonlySet<string> = new Set([
   'UNSTABLE_OFFSET_COMMIT',
 ]);
 
+/** A group's coordinator moves within a few hundred milliseconds. */
 const retryDelayMs = 150;
 const groupKind = 0;
 

@@ -9,6 +9,7 @@ import { listPartitions } from './list-partitions.ts';
 
 /** Of one request; the caller bounds the whole. */
 const requestTimeoutMs = 5000;
+/** A new topic usually has its leaders within a tenth of a second. */
 const pollMs = 25;
 const brokersDefault = -1;
 

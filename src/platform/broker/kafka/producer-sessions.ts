@@ -15,8 +15,11 @@ export type ProducerSessions = Readonly<{
   retire(session: ProducerSession): void;
 }>;
 
+/** Of one request; then the next broker is asked. */
 const askTimeoutMs = 5000;
+/** A broker that has just started has its block of producer ids after a moment. */
 const retryDelayMs = 100;
+/** The request has this field; we have no transactions, so it does not matter. */
 const unusedTransactionTimeoutMs = 60_000;
 const noRight = 'CLUSTER_AUTHORIZATION_FAILED';
 

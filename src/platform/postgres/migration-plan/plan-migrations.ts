@@ -103,6 +103,7 @@ const workRates = {
   changedRowsPerSecond: 40_000,
 } as const;
 
+/** A statement that changes only the catalog. */
 const catalogSeconds = 0.01;
 
 function secondsOf({ work, rows, bytes }: PlannedLock): number {
