@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { runTasks } from '../../platform/work/retention.ts';
-import { redriveRetention } from './redrive-retention.ts';
+import { planExpiry, redriveRetention } from './redrive-retention.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -35,4 +35,20 @@ test('items live for 30 days after the end, receipts for 400, and those of a pau
              (SELECT count(*)::int FROM dlq.redrives WHERE state = ${state}) AS redrives`);
     assert.deepEqual([row?.items, row?.redrives], keeps, state);
   }
+});
+
+test('a plan that was not started for a day expires, and nothing else does', async () => {
+  const { db } = database;
+  await db.query(sql`
+    INSERT INTO dlq.redrives (id, state, filter, options, actor, reason, planned_at)
+    SELECT gen_random_uuid(), state, '{}', '{}', 'bob', 'fixed', clock_timestamp() - hours * interval '1 hour'
+    FROM (VALUES ('planned', 23.9), ('planned', 24.1), ('running', 24.1), ('paused', 24.1)) AS given (state, hours)`);
+  assert.deepEqual(await runTasks([planExpiry(db)], new AbortController().signal), { plans: 1 });
+  const rows = await db.query<{ state: string; state_reason: string | null }>(sql`
+    SELECT state, state_reason FROM dlq.redrives WHERE actor = 'bob' ORDER BY state`);
+  assert.deepEqual(
+    rows.map((row) => row.state),
+    ['expired', 'paused', 'planned', 'running'],
+  );
+  assert.equal(rows[0]?.state_reason, 'it was not started within 24 hours');
 });

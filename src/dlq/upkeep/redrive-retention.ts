@@ -1,3 +1,4 @@
+import { hourMs, minuteMs } from '../../kernel/duration.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -9,25 +10,45 @@ import {
   type RetentionTask,
 } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
+import { stateAfter, statesBefore } from '../domain/redrive.ts';
 
 /** After the end of a redrive; the receipt has the hash of its items. */
 const itemDays = 30;
 /** A receipt can be asked for in the yearly review of the year before. */
 const redriveDays = 400;
+const planLifeHours = 24;
 
-/** Deletes what ended redrives leave: their items, and much later their receipts. */
+/** Expires plans, and deletes what ended redrives leave: their items, and much later their receipts. */
 export function createRedriveRetention(worker: Worker, log: RetentionLog): Service {
   return createRetention(worker, {
     name: 'dlq.redrive-retention',
     rounds: [
+      { schedule: every(minuteMs), tasks: [planExpiry(worker.db)], done: 'expired plans of redrives' },
       {
-        schedule: every(3_600_000),
+        schedule: every(hourMs),
         tasks: redriveRetention(worker.db),
         pausePerRound: 10,
         done: 'deleted expired redrives',
       },
     ],
     log,
+  });
+}
+
+/** A plan that nobody starts for a day no longer says what is there. */
+export function planExpiry(db: Queryable, batchSize = 1000): RetentionTask {
+  return deleteTask({ name: 'plans that were not started', count: 'plans', batchSize }, async (limit) => {
+    const rows = await db.query(sql`
+      UPDATE dlq.redrives
+      SET state = ${stateAfter('expire')}, finished_at = clock_timestamp(),
+          state_reason = ${`it was not started within ${planLifeHours} hours`}
+      WHERE id IN (
+        SELECT id FROM dlq.redrives
+        WHERE state = ANY(${statesBefore('expire')}::text[])
+          AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour'
+        LIMIT ${limit} FOR UPDATE SKIP LOCKED)
+      RETURNING id`);
+    return rows.length;
   });
 }
 

@@ -114,6 +114,9 @@ export type RetentionLog = Readonly<Record<'info' | 'warn' | 'debug', LogLine>>;
 /** A timer cannot wait for months, and the machine may sleep meanwhile: a schedule is asked again after this long. */
 const longestSleepMs = minuteMs;
 
+/** Another replica takes over this long after a lost process: nothing waits for a retention. */
+const retentionLeaseMs = 150_000;
+
 /** The first round begins with the lease. */
 export function every(ms: number): Schedule {
   return (sinceLastMs) => (sinceLastMs === undefined ? 0 : ms - sinceLastMs);
@@ -123,7 +126,7 @@ export function every(ms: number): Schedule {
 export function createRetention(worker: Worker, { name, rounds, log }: RetentionOptions): Service {
   return createNamedLease(worker, {
     name,
-    leaseMs: 60_000,
+    leaseMs: retentionLeaseMs,
     async work(signal, beat) {
       const failing = new Set<RetentionRound>();
       const note = (round: RetentionRound, hasFailed: boolean): void => {

@@ -1,10 +1,9 @@
 import { sleep } from '../../../kernel/clock.ts';
 import type { Service } from '../../../kernel/service.ts';
-import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { workLeased } from '../../../platform/work/leased-work.ts';
 import { claim, hasRow, leaseIsOver } from '../../../platform/work/work.ts';
-import { stateAfter, statesBefore } from '../../domain/redrive.ts';
 import { endCancelled } from './end-redrive.ts';
 import { planRedrive, type PlanDeps } from './plan-redrive.ts';
 import { redrives, redrivesChannel, type LeasedRedrive } from './redrives-table.ts';
@@ -25,7 +24,6 @@ const maxRunning = 4;
 const pollMs = 5000;
 /** Before another try at a redrive that failed on an error of its own. */
 const errorRestMs = 1000;
-const planLifeHours = 24;
 
 /** Has work for a process: to plan, to run, or to end what a cancel has left. */
 const hasWork = sql`(t.state IN ('planning', 'running') OR (t.state = 'cancelled' AND t.receipt IS NULL)) AND ${leaseIsOver}`;
@@ -57,7 +55,6 @@ export function createRedriveRunner(deps: RunnerDeps): Service {
   };
 
   const round = async (): Promise<boolean> => {
-    await expirePlans(deps.db);
     if (running.size >= maxRunning || !(await hasRow(deps.db, redrives, hasWork))) return false;
     const redrive = await take(deps);
     if (redrive !== null) start(redrive);
@@ -107,14 +104,4 @@ async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | nu
   });
   const [row] = rows;
   return row === undefined ? null : { ...row, lease };
-}
-
-/** A plan that nobody starts for a day no longer says what is there. */
-async function expirePlans(db: Queryable): Promise<void> {
-  await db.query(sql`
-    UPDATE dlq.redrives
-    SET state = ${stateAfter('expire')}, finished_at = clock_timestamp(),
-        state_reason = ${`it was not started within ${planLifeHours} hours`}
-    WHERE state = ANY(${statesBefore('expire')}::text[])
-      AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour'`);
 }
