@@ -19,8 +19,10 @@ const allColumns: Sql = sql`
   original_timestamp, fingerprint, unroutable, parent_id, resolution, attempt_no, published_sha256,
   lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed`;
 
+export const hasAttempt: Sql = sql`t.retry_count < t.max_retries`;
+
 /** Nobody is working on it and it has an attempt left. */
-export const isDue: Sql = sql`t.status = 'PENDING' AND t.retry_count < t.max_retries`;
+export const isDue: Sql = sql`t.status = 'PENDING' AND ${hasAttempt}`;
 
 /**
  * False where there is nothing to publish: for a row of the predecessor that was stored without its value, and for a

@@ -31,6 +31,7 @@ export type NewRedrive = Readonly<{
   filter?: object;
   rate_per_second?: number | null;
   order?: 'key' | 'none';
+  reopen?: boolean;
 }>;
 
 /** Creates a redrive, and waits for its plan. */

@@ -22,7 +22,7 @@ type Redrive = Readonly<{
   state_reason: string | null;
   reason: string;
   actor: string;
-  options: Readonly<{ rate_per_second: number | null; order: string }>;
+  options: Readonly<{ rate_per_second: number | null; order: string; reopen?: boolean }>;
   counts: Counts;
   excluded: readonly Readonly<{ reason: string; count: number }>[];
   targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
@@ -68,6 +68,7 @@ const plan = sliceCommand(
         text: 'key: skip the rest of a key behind a message that was not published (default: key)',
         choices: ['key', 'none'],
       },
+      { flags: '--reopen', text: 'take dead messages and those without an attempt left too' },
       { flags: '--reason <text>', text: 'reason, for the record', isRequired: true },
     ],
     examples: ["redrive dlq redrive plan orders.v1 --rate 200 --reason 'the consumer was fixed'"],
@@ -88,7 +89,7 @@ const plan = sliceCommand(
 );
 
 function planBody(values: Values): Readonly<Record<string, unknown>> {
-  const { topic, status, fingerprint, errorClass, key, since, until, rate, order, reason } = values;
+  const { topic, status, fingerprint, errorClass, key, since, until, rate, order, reopen, reason } = values;
   const filter = {
     topic,
     status: status === undefined ? undefined : [status],
@@ -98,7 +99,7 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
     since,
     until,
   };
-  return { filter, rate_per_second: rate, order, reason };
+  return { filter, rate_per_second: rate, order, reopen, reason };
 }
 
 /** Twice a second looks steady, and costs one read by primary key. */
@@ -230,6 +231,7 @@ function printRedrive(redrive: Redrive, { print, now }: ApiSession): void {
     ['reason', `${redrive.reason} (${redrive.actor})`],
     ['rate', rate === null ? 'no limit' : `${rate} per second`],
     ['order', options.order],
+    ['reopen', options.reopen === true ? 'dead messages and those without an attempt left' : null],
     ['created', instantFact(redrive.created_at, now)],
     ['started', instantFact(redrive.started_at, now)],
     ['finished', instantFact(redrive.finished_at, now)],

@@ -8,8 +8,9 @@ import {
   type Choice,
   type Held,
 } from '../../domain/redrive-item.ts';
-import { isDue } from '../../messages-table.ts';
 import { claimMessages, mustRunAlone, type ClaimedBatch, type ClaimTarget } from '../claim-messages.ts';
+import { isSelectable } from './plan-scope.ts';
+import { isPlanned, reopenItems } from './reopen-items.ts';
 import { holdRedrive, isWaiting, sharedLock, type LeasedRedrive } from './redrives-table.ts';
 
 export type ClaimItemsDeps = Readonly<{ db: Database; worker: Worker; leaseMs: number }>;
@@ -80,7 +81,7 @@ async function readCandidates(
   const isReady = withoutTargets.length === 0 ? sql`true` : sql`i.target <> ALL(${withoutTargets}::text[])`;
   const rows = await tx.query<CandidateRow>(sql`
     SELECT i.position, i.message_id AS "messageId", i.target, encode(i.key_hash, 'hex') AS "keyHash",
-           COALESCE(t.lease_epoch = i.planned_epoch AND ${isDue}, false) AS "isUnchanged",
+           COALESCE(t.lease_epoch = i.planned_epoch AND ${isSelectable(options)}, false) AS "isUnchanged",
            COALESCE(${mustRunAlone}, false) AS "runsAlone",
            EXISTS (
              SELECT 1 FROM dlq.redrive_items b
@@ -133,8 +134,9 @@ async function claimChosen(
   tx: Queryable,
   { redrive, choice }: Readonly<{ redrive: LeasedRedrive; choice: Choice }>,
 ): Promise<ClaimedBatch> {
-  const { id, actor } = redrive;
+  const { id, actor, options } = redrive;
   const ids = choice.claim.map(({ messageId }) => messageId);
+  if (options.reopen === true) await reopenItems(tx, redrive, ids);
   const onTx = { worker: { ...worker, db: tx }, leaseMs };
   const batch = await claimMessages(onTx, isPlanned(id, ids), {
     actor,
@@ -144,7 +146,7 @@ async function claimChosen(
   const claimed = new Set(batch.messages.map((message) => message.id));
   const missing = choice.claim.filter(({ messageId }) => !claimed.has(messageId));
   // Rolled back, so that nothing of their keys is sent before them.
-  if (missing.length > 0) throw new MissingRowsError(await findLocked(tx, id, missing));
+  if (missing.length > 0) throw new MissingRowsError(await findLocked(tx, redrive, missing));
   if (batch.messages.length > 0)
     await tx.query(sql`
       UPDATE dlq.redrive_items i SET claim_epoch = ${batch.lease.epoch}, attempt_no = claimed.attempt_no
@@ -156,13 +158,6 @@ async function claimChosen(
   return { ...batch, messages: batch.messages.toSorted((a, b) => placeOf(a.id) - placeOf(b.id)) };
 }
 
-/** The frozen epoch: a message that anybody has touched since the plan is not claimed. */
-function isPlanned(redriveId: string, ids: readonly string[]): Sql {
-  return sql`t.id = ANY(${ids}::uuid[]) AND EXISTS (
-    SELECT 1 FROM dlq.redrive_items i
-    WHERE i.message_id = t.id AND i.redrive_id = ${redriveId} AND i.planned_epoch = t.lease_epoch AND ${isWaiting})`;
-}
-
 function targetsOf(redriveId: string): ClaimTarget {
   const target = sql`(
     SELECT i.target FROM dlq.redrive_items i WHERE i.message_id = t.id AND i.redrive_id = ${redriveId})`;
@@ -172,12 +167,12 @@ function targetsOf(redriveId: string): ClaimTarget {
 /** Those that are still as planned, as far as this transaction can see: only their lock kept them from being claimed. */
 async function findLocked(
   tx: Queryable,
-  redriveId: string,
+  { id, options }: LeasedRedrive,
   missing: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
   const ids = missing.map(({ messageId }) => messageId);
   const rows = await tx.query<{ id: string }>(sql`
-    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(redriveId, ids)} AND ${isDue}`);
+    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(id, ids)} AND ${isSelectable(options)}`);
   const locked = new Set(rows.map(({ id }) => id));
   return missing.filter(({ messageId }) => locked.has(messageId));
 }

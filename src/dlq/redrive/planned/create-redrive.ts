@@ -3,7 +3,7 @@ import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
 import { tooMany } from './plan-redrive.ts';
-import { inScope } from './plan-scope.ts';
+import { inScope, isSelectable } from './plan-scope.ts';
 import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redrives-table.ts';
 
 export type CreateDeps = Readonly<{ db: Database; makeId: () => string; maxItems: number }>;
@@ -23,7 +23,7 @@ export async function createRedrive(
   const { filter, options, actor, reason } = redrive;
   const [selection] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
-      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(filter)} LIMIT ${maxItems + 1}) AS selected`);
+      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(filter)} AND ${isSelectable(options)} LIMIT ${maxItems + 1}) AS selected`);
   if ((selection?.count ?? 0) > maxItems)
     throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
   const id = makeId();

@@ -76,7 +76,7 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
       await tx.query(sql`SET LOCAL statement_timeout = '10min'`);
       await tx.query(sql`SET LOCAL idle_in_transaction_session_timeout = '60s'`);
       const [snapshot] = await tx.query<{ at: string }>(sql`SELECT clock_timestamp()::text AS at`);
-      await tx.query(sql`DECLARE selection NO SCROLL CURSOR FOR ${planRows(redrive.filter, redrive.id)}`);
+      await tx.query(sql`DECLARE selection NO SCROLL CURSOR FOR ${planRows(redrive)}`);
       for (let position = 0; ;) {
         if (selection.leased.aborted) throw new PlanEndedError();
         const rows = await tx.query<PlanRow>(sql`FETCH 10000 FROM selection`);

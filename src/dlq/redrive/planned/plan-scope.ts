@@ -1,11 +1,11 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
-import { isDue, hasValue } from '../../messages-table.ts';
-import type { RedriveFilter } from './redrives-table.ts';
+import { hasAttempt, hasValue } from '../../messages-table.ts';
+import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that cannot be sent are counted as excluded. */
 export function inScope(filter: RedriveFilter): Sql {
-  const conditions: Sql[] = [sql`t.status = ANY(${filter.status ?? ['PENDING', 'RETRYING']}::text[])`];
+  const conditions: Sql[] = [sql`t.status = ANY(${filter.status ?? ['PENDING', 'RETRYING', 'DEAD']}::text[])`];
   const { topic, fingerprint, error_class: errorClass, key, since, until, ids } = filter;
   if (topic !== undefined) conditions.push(sql`(t.original_topic = ${topic} OR t.source_topic = ${topic})`);
   if (fingerprint !== undefined) conditions.push(sql`t.fingerprint = ${fingerprint}`);
@@ -15,6 +15,11 @@ export function inScope(filter: RedriveFilter): Sql {
   if (until !== undefined) conditions.push(sql`t.created_at < ${until}::timestamptz`);
   if (ids !== undefined) conditions.push(sql`t.id = ANY(${ids}::uuid[])`);
   return joinSql(conditions, sql` AND `);
+}
+
+/** Their statuses and attempts let them be sent. Somebody else may have them, or their target may be unusable. */
+export function isSelectable({ reopen = false }: Pick<RedriveOptions, 'reopen'>): Sql {
+  return reopen ? sql`(t.status IN ('PENDING', 'DEAD') AND t.max_retries > 0)` : sql`(t.status = 'PENDING' AND ${hasAttempt})`;
 }
 
 /** What decides where messages go. */
@@ -32,17 +37,19 @@ export type PlanRow = Origin &
     consumerGroup: string | null;
     isRouted: boolean;
     hasValue: boolean;
-    isDue: boolean;
+    hasAttempt: boolean;
+    isSelectable: boolean;
     status: string;
     isElsewhere: boolean;
   }>;
 
 /** In the order of the original topics, where it is known, so that a key keeps its order. */
-export function planRows(filter: RedriveFilter, redriveId: string): Sql {
+export function planRows({ id, filter, options }: Pick<LeasedRedrive, 'id' | 'filter' | 'options'>): Sql {
   return sql`
     SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
            t.routed AS "isRouted", ${hasValue} AS "hasValue",
-           (${isDue}) AS "isDue", t.status, ${isElsewhere(redriveId)} AS "isElsewhere", ${originColumns}
+           (${hasAttempt}) AS "hasAttempt", ${isSelectable(options)} AS "isSelectable", t.status,
+           ${isElsewhere(id)} AS "isElsewhere", ${originColumns}
     FROM dlq.dlq_messages t
     WHERE ${inScope(filter)}
     ORDER BY t.original_topic, t.original_partition, t.original_offset, t.created_at, t.id`;

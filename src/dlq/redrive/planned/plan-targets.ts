@@ -64,8 +64,7 @@ export async function findPlanTargets(
 
 function excludedByState(row: PlanRow): PlanExclusion | null {
   if (row.status === 'RETRYING') return 'being_retried';
-  if (row.status === 'DEAD') return 'dead';
-  if (!row.isDue) return 'attempts_used_up';
+  if (!row.isSelectable) return row.status === 'DEAD' && row.hasAttempt ? 'dead' : 'attempts_used_up';
   return row.isElsewhere ? 'in_another_redrive' : null;
 }
 

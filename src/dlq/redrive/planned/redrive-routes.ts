@@ -47,10 +47,10 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
     async (request, reply) => {
       const { body } = request;
       refuseUnsupported(body);
-      const { rate_per_second = null, order = 'key', reason } = body;
+      const { rate_per_second = null, order = 'key', reopen = false, reason } = body;
       const id = await createRedrive(deps, {
         filter: readFilter(body.filter),
-        options: { rate_per_second, order },
+        options: { rate_per_second, order, reopen },
         reason,
         actor: actorOf(request),
       });
@@ -60,9 +60,9 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
 }
 
 /** What would change the effect of the redrive must not be ignored. */
-function refuseUnsupported({ reopen = false, canary = null }: Static<typeof schemas.NewRedriveBody>): void {
-  const field = canary !== null ? 'canary' : reopen ? 'reopen' : null;
-  if (field === null) return;
+function refuseUnsupported({ canary = null }: Static<typeof schemas.NewRedriveBody>): void {
+  if (canary === null) return;
+  const field = 'canary';
   const message = `${field} is not supported yet; omit it`;
   throw new AppError('SYS_DLQ_UNSUPPORTED', 'semantic', message, {
     details: [{ field, reason: 'unsupported', message }],

@@ -100,7 +100,7 @@ async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | nu
     limit: 1,
     leaseMs,
     set: sql`lease_lost = false`,
-    returning: sql`t.id, t.state, t.filter, t.options, t.actor, t.planned_at IS NOT NULL AS "isPlanned"`,
+    returning: sql`t.id, t.state, t.filter, t.options, t.actor, t.reason, t.planned_at IS NOT NULL AS "isPlanned"`,
   });
   const [row] = rows;
   return row === undefined ? null : { ...row, lease };

@@ -21,7 +21,7 @@ export const FilterSchema = Type.Object(
       Type.Array(Type.Enum(['PENDING', 'RETRYING', 'DEAD']), {
         minItems: 1,
         maxItems: 3,
-        description: 'Default PENDING and RETRYING. Messages in RETRYING and DEAD are counted as excluded.',
+        description: 'Default all three. RETRYING messages are counted as excluded, and so are DEAD ones without `reopen`.',
       }),
     ),
     fingerprint: Type.Optional(Type.String({ minLength: 1, maxLength: 200, examples: ['v1:5f0c2c1e'] })),
@@ -51,7 +51,12 @@ export const NewRedriveBody = Type.Object(
         description: '`key`: behind a message that was not published, the rest of its key is skipped.',
       }),
     ),
-    reopen: Type.Optional(Type.Boolean({ description: 'Not supported yet: true is answered with 422.' })),
+    reopen: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Takes DEAD messages and those without an attempt left too, with a new retry budget.',
+      }),
+    ),
     canary: Type.Optional(
       nullable(
         Type.Object({}, { description: 'Not supported yet: anything but null is answered with 422.' }),
@@ -100,6 +105,7 @@ const about = {
   options: Type.Object({
     rate_per_second: nullable(Type.Number(rates)),
     order: Type.Enum(['key', 'none']),
+    reopen: Type.Optional(Type.Boolean()),
   }),
 };
 

@@ -33,6 +33,8 @@ export type RedriveOptions = Readonly<{
   /** Null: without a limit. */
   rate_per_second: number | null;
   order: 'key' | 'none';
+  /** Takes DEAD messages, and those without an attempt left, with a new budget. Missing in older redrives: false. */
+  reopen?: boolean;
 }>;
 
 /** A redrive that this process has claimed. */
@@ -42,6 +44,7 @@ export type LeasedRedrive = Readonly<{
   filter: RedriveFilter;
   options: RedriveOptions;
   actor: string;
+  reason: string;
   isPlanned: boolean;
   lease: Lease;
 }>;

@@ -1,0 +1,39 @@
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import { isDue } from '../../messages-table.ts';
+import { isSelectable } from './plan-scope.ts';
+import { isWaiting, type LeasedRedrive } from './redrives-table.ts';
+
+/** The frozen epoch: a message that anybody has touched since the plan is not claimed. */
+export function isPlanned(redriveId: string, ids: readonly string[]): Sql {
+  return sql`t.id = ANY(${ids}::uuid[]) AND EXISTS (
+    SELECT 1 FROM dlq.redrive_items i
+    WHERE i.message_id = t.id AND i.redrive_id = ${redriveId} AND i.planned_epoch = t.lease_epoch AND ${isWaiting})`;
+}
+
+/**
+ * Gives a new budget to messages that are DEAD or have no attempt left, in the transaction that claims them. They keep
+ * the epoch that the plan saw; the claim takes a new one. A message that another transaction has locked is left to the
+ * claim, which does not find it due.
+ */
+export async function reopenItems(
+  tx: Queryable,
+  { id, actor, reason, options }: Pick<LeasedRedrive, 'id' | 'actor' | 'reason' | 'options'>,
+  messageIds: readonly string[],
+): Promise<void> {
+  await tx.query(sql`
+    WITH picked AS MATERIALIZED (
+      SELECT t.id, t.status FROM dlq.dlq_messages t
+      WHERE ${isPlanned(id, messageIds)} AND ${isSelectable(options)} AND NOT (${isDue})
+      FOR UPDATE SKIP LOCKED
+    ), reopened AS (
+      UPDATE dlq.dlq_messages t SET status = 'PENDING', retry_count = 0, lease_lost = false
+      FROM picked
+      WHERE t.id = picked.id
+      RETURNING t.id, picked.status AS was, t.retry_count, t.attempt_no, t.lease_epoch
+    )
+    INSERT INTO dlq.message_history
+      (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
+    SELECT id, 'reopened', ${actor}, ${reason}, was, 'PENDING', retry_count, attempt_no, lease_epoch, ${`redrive ${id}`}
+    FROM reopened`);
+}
