@@ -171,6 +171,7 @@ TABLE dlq.redrives WITH (fillfactor=50)
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    revision bigint NOT NULL DEFAULT 1
 TABLE dlq.source_partitions
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     cluster_id text NOT NULL
@@ -604,9 +605,9 @@ CONSTRAINT dlq.dlq_messages_archive dlq_messages_archive_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.fingerprints fingerprints_pkey PRIMARY KEY (fingerprint)
 CONSTRAINT dlq.group_counts group_counts_pkey PRIMARY KEY (fingerprint, original_topic, consumer_group, status, hour)
 CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
-CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text])))
+CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text, 'applied'::text])))
 CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
-CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = 'retry'::text))
+CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = ANY (ARRAY['retry'::text, 'reopen'::text, 'dead'::text, 'delete'::text])))
 CONSTRAINT dlq.redrives chk_redrives_state CHECK ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text, 'finished'::text, 'cancelled'::text, 'failed'::text, 'expired'::text])))
 CONSTRAINT dlq.redrives redrives_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))

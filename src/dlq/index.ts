@@ -25,6 +25,7 @@ import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';
 import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
+import { decideMessages } from './decide/decide-messages.ts';
 import { addDecideRoutes } from './decide/routes.ts';
 import type { Publish } from './redrive/publish-claimed.ts';
 import type { RetryAllDeps } from './redrive/retry-all.ts';
@@ -134,7 +135,12 @@ export function createDlq(deps: DlqDeps): Dlq {
       app.setReplySerializer((payload) => stringifyWithRaw(payload));
       addBrowseRoutes(app, { db, broker });
       addRedriveRoutes(app, { ...retryDeps, stopping });
-      addRedrivePlanRoutes(app, { db, makeId: createUuidMaker(deps.clock), maxItems: maxRedriveItems });
+      addRedrivePlanRoutes(app, {
+        db,
+        makeId: createUuidMaker(deps.clock),
+        maxItems: maxRedriveItems,
+        stopping,
+      });
       addDecideRoutes(app, {
         db,
         broker,
@@ -163,6 +169,7 @@ export function createDlq(deps: DlqDeps): Dlq {
       db,
       maxItems: maxRedriveItems,
       outageMs: redriveOutageMs,
+      decide: decideMessages,
       wait: (channel, ms, signal) => deps.wake.wait(channel, ms, signal),
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),

@@ -57,7 +57,7 @@ describe('redrive dlq redrive', () => {
     const { receipt } = await showRedrive(system.api, id);
     const shown = await run(['receipt', id]);
     assert.match(shown.out, new RegExp(`published +30[^]*sha256 +${receipt?.sha256}`));
-    assert.match((await run(['list'])).out, new RegExp(`${id} +finished +30`));
+    assert.match((await run(['list'])).out, new RegExp(`${id} +retry +finished +30`));
   });
 
   test('Ctrl-C in watch leaves the redrive running and says how to follow and pause it', async () => {

@@ -315,7 +315,7 @@ describe('a redrive', () => {
       'SYS_DLQ_UNSUPPORTED',
     );
     assert.match(canary.message, /canary/);
-    assertError(await system.api.post(root, { ...body, kind: 'delete' }), 400);
+    assertError(await system.api.post(root, { ...body, kind: 'publish' }), 400);
     const { id } = await planRedrive(system.api);
     const wrong = assertError(await system.api.post(`${root}/${id}/pause`, {}), 409, 'SYS_DLQ_CONFLICT');
     assert.match(wrong.message, /redrive is planned: pause needs running/);

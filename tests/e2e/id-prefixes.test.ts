@@ -15,6 +15,8 @@ type Kind = Readonly<{
   route: string;
   table: Sql;
   archive: Sql | null;
+  /** Default: `status`. */
+  status?: Sql;
   add: (table: Sql, id: string) => Sql;
 }>;
 
@@ -26,6 +28,16 @@ const kinds: readonly Kind[] = [
     archive: sql`dlq.dlq_messages_archive`,
     add: (table, id) => sql`
       INSERT INTO ${table} (id, original_topic, error_message, status) VALUES (${id}, 'orders.v1', 'boom', 'DEAD')`,
+  },
+  {
+    command: 'dlq redrive',
+    route: '/api/v1/dlq/redrives/ids',
+    table: sql`dlq.redrives`,
+    archive: null,
+    status: sql`state`,
+    add: (table, id) => sql`
+      INSERT INTO ${table} (id, state, filter, options, actor, reason)
+      VALUES (${id}, 'failed', '{}', '{"rate_per_second": null, "order": "key"}', 'alice', 'fixed')`,
   },
   {
     command: 'jobs',
@@ -91,21 +103,21 @@ for (const { command, route } of kinds) {
       ['0aa1df000000', alone],
       ['0aa1df1', archived],
     ] as const) {
-      const { code, out, err } = await redrive(command, 'show', prefix);
+      const { code, out, err } = await redrive(...command.split(' '), 'show', prefix);
       assert.deepEqual([code, err], [0, '']);
       assert.match(out, new RegExp(`^id +${id}$`, 'm'));
     }
   });
 
   test(`${command} show lists the candidates of an ambiguous prefix`, async () => {
-    const { code, out, err } = await redrive(command, 'show', '0aa1df');
+    const { code, out, err } = await redrive(...command.split(' '), 'show', '0aa1df');
     assert.deepEqual([code, out], [2, '']);
     assert.match(
       err,
-      /^redrive: 2 (message|job|saga)s have an id that begins with 0aa1df\n {2}ID +STATUS +AGE\n/,
+      /^redrive: 2 (message|job|saga|redrive)s have an id that begins with 0aa1df\n {2}ID +STATUS +AGE\n/,
     );
-    assert.match(err, new RegExp(`^  ${alone}  \\w+ +now$`, 'm'));
-    const json = await redrive(command, 'show', '0aa1df', '--json');
+    assert.match(err, new RegExp(`^  ${alone}  \\w+ +(now|\\d+s ago)$`, 'm'));
+    const json = await redrive(...command.split(' '), 'show', '0aa1df', '--json');
     const { error } = JSON.parse(json.err) as ErrorBody;
     assert.deepEqual(
       error.details.map(({ reason, message }) => [reason, message]),
@@ -117,11 +129,11 @@ for (const { command, route } of kinds) {
   });
 
   test(`${command} show says when no id begins with the prefix, or when it is none`, async () => {
-    const missing = await redrive(command, 'show', '0cc1df');
+    const missing = await redrive(...command.split(' '), 'show', '0cc1df');
     assert.equal(missing.code, 1);
     assert.match(missing.err, /^redrive: no \w+ has an id that begins with 0cc1df\n$/);
     for (const text of ['0aa1d', 'orders', '1042']) {
-      const { code, err } = await redrive(command, 'show', text);
+      const { code, err } = await redrive(...command.split(' '), 'show', text);
       assert.equal(code, 2);
       assert.match(
         err,
@@ -152,10 +164,14 @@ for (const { command, route } of kinds) {
     });
 
   test(`${route} reads primary keys only, and no further than its limit`, async () => {
-    const { table, archive } = kinds.find((kind) => kind.route === route) ?? assert.fail();
+    const {
+      table,
+      archive,
+      status = sql`status`,
+    } = kinds.find((kind) => kind.route === route) ?? assert.fail();
     const id = command === 'jobs' ? sql`job_id` : sql`id`;
     const tables = [
-      { table, id, isArchive: false },
+      { table, id, status, isArchive: false },
       ...(archive ? [{ table: archive, id, isArchive: true }] : []),
     ];
     const plans = await system.db.transaction(async (tx) => {

@@ -121,6 +121,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   getGroup: storeFailure,
   getRedrive: () => addRedrive('planned'),
   listRedriveItems: () => addRedrive('planned'),
+  followRedrive: () => addRedrive('expired'),
   startRedrive: () => addRedrive('planned'),
   pauseRedrive: () => addRedrive('running'),
   resumeRedrive: () => addRedrive('paused'),

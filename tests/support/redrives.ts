@@ -28,6 +28,7 @@ export type ItemView = Readonly<{
 const root = '/api/v1/dlq/redrives';
 
 export type NewRedrive = Readonly<{
+  kind?: 'retry' | 'reopen' | 'dead' | 'delete';
   filter?: object;
   rate_per_second?: number | null;
   order?: 'key' | 'none';

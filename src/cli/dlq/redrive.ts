@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidArgumentError } from 'commander';
 import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure } from '../exit-code.ts';
 import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import { instantFact, showFacts, showRows, type Fact } from '../output/facts.ts';
-import { withProgress } from '../output/progress.ts';
+import { formatSeconds, withProgress } from '../output/progress.ts';
 import type { Column, Tone } from '../output/render-table.ts';
 import { listenForStop } from '../run-until-signal.ts';
 import { addSlice } from '../slice/add-slice.ts';
 import { apiCommand, sliceCommand, type AddCommand } from '../slice/api-command.ts';
 import type { Input, Values } from '../slice/define-command.ts';
+import { idInput } from '../slice/item-id.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 
@@ -18,6 +20,7 @@ type Counts = Readonly<Record<string, number>>;
 /** The fields of a redrive that the commands read. */
 type Redrive = Readonly<{
   id: string;
+  kind: string;
   state: string;
   state_reason: string | null;
   reason: string;
@@ -26,6 +29,9 @@ type Redrive = Readonly<{
   counts: Counts;
   excluded: readonly Readonly<{ reason: string; count: number }>[];
   targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
+  fingerprints: readonly Readonly<{ fingerprint: string | null; count: number }>[];
+  keys: Readonly<{ distinct: number; longest: number; without_key: number }> | null;
+  rate_now: number | null;
   eta_seconds: number | null;
   created_at: string;
   started_at: string | null;
@@ -33,19 +39,29 @@ type Redrive = Readonly<{
   receipt: Readonly<{ sha256: string; counts: Counts }> | null;
 }>;
 
-type ListedRedrive = Omit<Redrive, 'counts' | 'excluded' | 'targets' | 'eta_seconds'> &
+type ListedRedrive = Omit<
+  Redrive,
+  'counts' | 'excluded' | 'targets' | 'fingerprints' | 'keys' | 'rate_now' | 'eta_seconds'
+> &
   Readonly<{ selected: number }>;
 
-const redriveId: Input = { flags: '<id>', text: 'redrive id' };
+const redriveId = idInput({ what: 'redrive', route: 'GET /api/v1/dlq/redrives/ids' });
 const example = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
 const showRoute = 'GET /api/v1/dlq/redrives/{id}';
+
+function rate(text: string): number {
+  const value = Number(text);
+  if (!/^\d+(\.\d+)?$/.test(text) || value < 0.1 || value > 100_000)
+    throw new InvalidArgumentError('Must be a number from 0.1 to 100000.');
+  return value;
+}
 
 const planInputs: readonly Input[] = [
   { flags: '[topic]', text: 'only messages of this topic, by its original or dead-letter name' },
   {
     flags: '--status <status>',
     text: 'only messages in this status',
-    choices: ['PENDING', 'RETRYING', 'DEAD'],
+    choices: ['PENDING', 'RETRYING', 'RESOLVED', 'DEAD'],
   },
   { flags: '--fingerprint <fingerprint>', text: 'only messages with this fingerprint' },
   { flags: '--error-class <class>', text: 'only messages with this error class' },
@@ -57,12 +73,21 @@ const planInputs: readonly Input[] = [
 const plan = sliceCommand(
   {
     name: 'plan',
-    description: 'select messages for a redrive; nothing is sent before it is started',
+    description: 'select messages for a redrive; nothing is done before it is started',
     route: 'POST /api/v1/dlq/redrives',
     hasOwnProgress: true,
     inputs: [
       ...planInputs,
-      { flags: '--rate <number>', text: 'messages per second (default: no limit)', parse: Number },
+      {
+        flags: '--kind <kind>',
+        text: 'what to do with each message: retry, or a decision for all (default: retry)',
+        choices: ['retry', 'reopen', 'dead', 'delete'],
+      },
+      {
+        flags: '--rate <number>',
+        text: 'messages per second, from 0.1 to 100000 (default: no limit)',
+        parse: rate,
+      },
       {
         flags: '--order <order>',
         text: 'key: skip the rest of a key behind a message that was not published (default: key)',
@@ -71,7 +96,10 @@ const plan = sliceCommand(
       { flags: '--reopen', text: 'take dead messages and those without an attempt left too' },
       { flags: '--reason <text>', text: 'reason, for the record', isRequired: true },
     ],
-    examples: ["redrive dlq redrive plan orders.v1 --rate 200 --reason 'the consumer was fixed'"],
+    examples: [
+      "redrive dlq redrive plan orders.v1 --rate 200 --reason 'the consumer was fixed'",
+      "redrive dlq redrive plan orders.v1 --kind dead --reason 'the orders were entered by hand'",
+    ],
   },
   async (session, values, terminal) => {
     const call = { ...requestOf('POST /api/v1/dlq/redrives', [], {}), input: planBody(values) };
@@ -89,7 +117,8 @@ const plan = sliceCommand(
 );
 
 function planBody(values: Values): Readonly<Record<string, unknown>> {
-  const { topic, status, fingerprint, errorClass, key, since, until, rate, order, reopen, reason } = values;
+  const { topic, status, fingerprint, errorClass, key, since, until } = values;
+  const { kind, rate: perSecond, order, reopen, reason } = values;
   const filter = {
     topic,
     status: status === undefined ? undefined : [status],
@@ -99,7 +128,7 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
     since,
     until,
   };
-  return { filter, rate_per_second: rate, order, reopen, reason };
+  return { kind, filter, rate_per_second: perSecond, order, reopen, reason };
 }
 
 /** Twice a second looks steady, and costs one read by primary key. */
@@ -148,6 +177,7 @@ const list = listCommand<ListedRedrive>({
   unused: ['options'],
   columns: [
     textColumn('ID', ({ id }) => id),
+    textColumn('KIND', ({ kind }) => kind),
     { title: 'STATE', text: ({ state }) => state, tone: toneOf },
     numberColumn('MESSAGES', ({ selected }) => selected),
     ageColumn('AGE', ({ created_at }) => created_at),
@@ -194,6 +224,7 @@ const watch = sliceCommand(
       unit: 'messages',
       total: last.counts['selected'],
       countDone: () => doneOf(last),
+      perSecond: () => last.rate_now,
       isQuiet: values['json'] === true,
     };
     await withProgress(terminal, progress, async () => {
@@ -206,7 +237,7 @@ const watch = sliceCommand(
     else printRedrive(last, session);
     if (isMoving(last)) {
       session.print.note(`redrive ${id} goes on: \`redrive dlq redrive watch ${id}\` follows it,`);
-      session.print.note(`\`redrive dlq redrive pause ${id}\` pauses it`);
+      session.print.note(`\`redrive dlq redrive pause ${id}\` pauses it, \`cancel\` ends it`);
     } else if (last.state !== 'finished') throw new SilentFailure();
   },
 );
@@ -223,23 +254,21 @@ function doneOf({ counts }: Redrive): number {
 
 function printRedrive(redrive: Redrive, { print, now }: ApiSession): void {
   const { options, counts } = redrive;
-  const { rate_per_second: rate } = options;
+  const { rate_per_second: limit } = options;
   showFacts(print, [
     ['id', redrive.id],
+    ['kind', redrive.kind],
     ['state', redrive.state, toneOf(redrive)],
     ['state reason', redrive.state_reason],
     ['reason', `${redrive.reason} (${redrive.actor})`],
-    ['rate', rate === null ? 'no limit' : `${rate} per second`],
-    ['order', options.order],
+    ['rate', limit === null ? 'no limit' : `${limit} per second`],
+    ['order', redrive.kind === 'retry' ? options.order : null],
     ['reopen', options.reopen === true ? 'dead messages and those without an attempt left' : null],
     ['created', instantFact(redrive.created_at, now)],
     ['started', instantFact(redrive.started_at, now)],
     ['finished', instantFact(redrive.finished_at, now)],
     ...countFacts(counts),
-    [
-      'remaining time',
-      redrive.eta_seconds === null || redrive.state !== 'running' ? null : `${redrive.eta_seconds} s`,
-    ],
+    ...planFacts(redrive),
     ['sha256', redrive.receipt?.sha256 ?? null],
   ]);
   showRows(print, 'targets', targetColumns, redrive.targets);
@@ -257,6 +286,20 @@ const exclusionColumns: readonly Column<Redrive['excluded'][number]>[] = [
   numberColumn('MESSAGES', ({ count }) => count),
 ];
 
+function planFacts({ state, keys, fingerprints, eta_seconds: seconds }: Redrive): readonly Fact[] {
+  const isOpen = state === 'planned' || state === 'running';
+  return [
+    ['causes', fingerprints.length === 0 ? null : String(fingerprints.length)],
+    [
+      'keys',
+      keys === null || keys.distinct === 0
+        ? null
+        : `${keys.distinct}, the longest has ${keys.longest} messages`,
+    ],
+    ['remaining time', seconds === null || !isOpen ? null : `about ${formatSeconds(seconds)}`],
+  ];
+}
+
 /** Those that are not 0; `selected` always. */
 function countFacts(counts: Counts): readonly Fact[] {
   return Object.entries(counts)
@@ -272,7 +315,7 @@ function toneOf({ state }: Readonly<{ state: string }>): Tone {
 export const redrive: AddCommand = (slice, terminal) =>
   addSlice(slice, terminal, {
     name: 'redrive',
-    description: 'planned bulk retries: plan, start, follow, pause, cancel',
+    description: 'planned bulk retries and decisions: plan, start, follow, pause, cancel',
     examples: [
       "redrive dlq redrive plan orders.v1 --rate 200 --reason 'the consumer was fixed'",
       `redrive dlq redrive watch ${example}`,

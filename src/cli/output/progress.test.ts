@@ -25,6 +25,23 @@ test('a line shows the count, the rate and the remaining time', () => {
   assert.equal(progressLine({ label: 'archiving', elapsedMs: 11_200 }), 'archiving: 12 s');
 });
 
+test('a wide terminal shows a bar, and no line is longer than the terminal', () => {
+  const line = (columns: number): string =>
+    progressLine({
+      label: 'redriving',
+      elapsedMs: 1000,
+      counted: { done: 5000, total: 20_000, unit: 'messages', perSecond: 100 },
+      columns,
+    });
+  assert.equal(
+    line(100),
+    '[#####---------------]  25 % redriving: 5,000 of 20,000 messages, 100 per second, 3 min left',
+  );
+  assert.equal(line(70).length, 69);
+  assert.equal(line(40), 'redriving: 5,000 of 20,000 messages, 10');
+  assert.equal(line(0), 'redriving: 5,000 of 20,000 messages, 100 per second, 3 min left');
+});
+
 /** Shows progress until two lines have been written. */
 async function twoLines(isTTY: boolean): Promise<string> {
   let written = '';

@@ -6,7 +6,17 @@ export type Progress = Readonly<{
   label: string;
   elapsedMs: number;
   /** How much is done, where that is known. */
-  counted?: Readonly<{ done: number; total?: number | undefined; unit: string }> | undefined;
+  counted?:
+    | Readonly<{
+        done: number;
+        total?: number | undefined;
+        unit: string;
+        /** Default: the average since the start. */
+        perSecond?: number | null | undefined;
+      }>
+    | undefined;
+  /** Of the terminal, if it is known: then there is a bar, and the line is cut. */
+  columns?: number | undefined;
 }>;
 
 export type ProgressOptions = Readonly<{
@@ -15,6 +25,8 @@ export type ProgressOptions = Readonly<{
   total?: number | undefined;
   /** How much is done. Without it only the time is shown. The signal aborts when the work is over. */
   countDone?: (signal: AbortSignal) => number | Promise<number>;
+  /** The rate as the server measures it, for work that began before this command. */
+  perSecond?: () => number | null;
   /** With `--json` nothing is shown. */
   isQuiet: boolean;
   everyMs?: number;
@@ -25,10 +37,30 @@ const terminalEveryMs = 1000;
 const logEveryMs = 5000;
 
 /** `retrying: 5,000 of 20,000 messages, 1,000 per second, 15 s left` */
-export function progressLine({ label, elapsedMs, counted }: Progress): string {
+export function progressLine({ label, elapsedMs, counted, columns = 0 }: Progress): string {
+  const line = lineOf({ label, elapsedMs, counted });
+  const { done = 0, total = 0 } = counted ?? {};
+  const bar = total > 0 && columns >= columnsForBar ? `${barOf(done / total)} ` : '';
+  // The last column stays free: a line that wraps could not be erased.
+  return columns > 1 ? `${bar}${line}`.slice(0, columns - 1) : line;
+}
+
+const columnsForBar = 60;
+const barWidth = 20;
+
+/** `[#####---------------]  25 %` */
+function barOf(share: number): string {
+  const part = Math.min(1, Math.max(0, share));
+  const filled = Math.floor(part * barWidth);
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] ${percent} %`;
+}
+
+function lineOf({ label, elapsedMs, counted }: Progress): string {
   if (counted === undefined) return `${label}: ${formatSeconds(elapsedMs / 1000)}`;
   const { done, total, unit } = counted;
-  const perSecond = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+  const average = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
+  const perSecond = counted.perSecond ?? average;
   const of = total === undefined ? '' : ` of ${format(total)}`;
   const isLeft = total !== undefined && perSecond > 0;
   const left = isLeft ? `, ${formatSeconds((total - done) / perSecond)} left` : '';
@@ -37,7 +69,7 @@ export function progressLine({ label, elapsedMs, counted }: Progress): string {
 
 const format = (count: number): string => Math.round(count).toLocaleString('en');
 
-function formatSeconds(seconds: number): string {
+export function formatSeconds(seconds: number): string {
   const whole = Math.max(0, Math.ceil(seconds));
   if (whole < 60) return `${whole} s`;
   const minutes = Math.ceil(whole / 60);
@@ -63,7 +95,12 @@ export async function withProgress<T>(
     while (await hasPassed(everyMs, ended.signal)) {
       const counted = await count(options, ended.signal).catch(() => null);
       if (counted === null || ended.signal.aborted) continue;
-      const line = progressLine({ label: options.label, elapsedMs: performance.now() - startMs, counted });
+      const line = progressLine({
+        label: options.label,
+        elapsedMs: performance.now() - startMs,
+        counted,
+        columns: isTerminal ? stderr.columns : undefined,
+      });
       stderr.write(isTerminal ? `\r\u001b[K${line}` : `${line}\n`);
       isShown = true;
     }
@@ -79,11 +116,11 @@ export async function withProgress<T>(
 }
 
 async function count(
-  { unit = '', total, countDone }: ProgressOptions,
+  { unit = '', total, countDone, perSecond }: ProgressOptions,
   signal: AbortSignal,
 ): Promise<Progress['counted']> {
   if (countDone === undefined) return undefined;
-  return { done: Math.max(0, await countDone(signal)), total, unit };
+  return { done: Math.max(0, await countDone(signal)), total, unit, perSecond: perSecond?.() };
 }
 
 /** False if aborted. */

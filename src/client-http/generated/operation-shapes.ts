@@ -273,6 +273,7 @@ export type Operations = {
     answer: Readonly<{
       redrives: readonly Readonly<{
         id: string;
+        kind: 'retry' | 'reopen' | 'dead' | 'delete';
         state:
           | 'planning'
           | 'planned'
@@ -291,6 +292,7 @@ export type Operations = {
         options: Readonly<{
           rate_per_second: number | null;
           order: 'key' | 'none';
+          reopen?: boolean;
         }>;
         selected: number;
         created_at: string;
@@ -308,6 +310,7 @@ export type Operations = {
             unknown: number;
             skipped: number;
             cancelled: number;
+            applied: number;
           }>;
         }> | null;
       }>[];
@@ -323,14 +326,16 @@ export type Operations = {
       }>;
     }>;
   };
-  /** Plan a redrive of the messages that match a filter. Answers at once; the plan is made in the background, and nothing is sent before it is started. Messages that arrive or change later are not touched. At most a million messages. */
+  /** Plan a redrive of the messages that match a filter. Retries them, or reopens, ends or deletes them all (`kind`). Answers at once; the plan is made in the background, and nothing is done before it is started. Messages that arrive or change later are not touched. At most a million messages. */
   planRedrive: {
     input: Readonly<{
+      /** `retry` publishes the messages. The others are bulk decisions: they take no `order`, `reopen` and `canary`. */
+      kind?: 'retry' | 'reopen' | 'dead' | 'delete' | undefined;
       filter: Readonly<{
         /** Original or dead-letter topic. */
         topic?: string | undefined;
-        /** Default PENDING and RETRYING. Messages in RETRYING and DEAD are counted as excluded. */
-        status?: readonly ('PENDING' | 'RETRYING' | 'DEAD')[] | undefined;
+        /** Default: all but RESOLVED; for the kind `dead` PENDING and RETRYING; with `ids` all. Messages whose status does not allow it are counted as excluded. */
+        status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
         fingerprint?: string | undefined;
         error_class?: string | undefined;
         /** The whole key, as UTF-8. */
@@ -345,7 +350,7 @@ export type Operations = {
       rate_per_second?: number | null | undefined;
       /** `key`: behind a message that was not published, the rest of its key is skipped. */
       order?: 'key' | 'none' | undefined;
-      /** Not supported yet: true is answered with 422. */
+      /** Takes DEAD messages and those without an attempt left too, with a new retry budget. */
       reopen?: boolean | undefined;
       canary?: Readonly<Record<string, unknown>> | null | undefined;
     }>;
@@ -361,6 +366,31 @@ export type Operations = {
         | 'cancelled'
         | 'failed'
         | 'expired';
+    }>;
+  };
+  /** Complete a shortened id of redrives. Lists the first 10 ids that begin with the prefix, also of archived redrives. */
+  findRedriveIds: {
+    input: Readonly<{
+      /** At least the first 6 hexadecimal digits of a UUID. */
+      prefix: string;
+    }>;
+    answer: Readonly<{
+      ids: readonly Readonly<{
+        id: string;
+        status:
+          | 'planning'
+          | 'planned'
+          | 'running'
+          | 'paused'
+          | 'stopped'
+          | 'finished'
+          | 'cancelled'
+          | 'failed'
+          | 'expired';
+        created_at: string | null;
+        archived: boolean;
+      }>[];
+      has_more: boolean;
     }>;
   };
   /** Get one redrive with its counts. Shows the plan, the progress and, at the end, the receipt. */
@@ -380,7 +410,15 @@ export type Operations = {
     }>;
     answer: Redrive;
   };
-  /** List the messages of a redrive in the order of sending. Each message has one outcome; `waiting` and `in_flight` have none yet. */
+  /** Follow a redrive by server-sent events. Sends an event `progress` with state and counts when they change, at most once a second, and an event `end` with the receipt when the redrive has ended. Between events it sends comments. Any replica can serve it. A client that does not read is disconnected. */
+  followRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: string;
+  };
+  /** List the messages of a redrive in the order of sending. Each message has one outcome; `waiting` and `in_flight` have none yet. With `Accept: application/x-ndjson` all of them are streamed, one JSON object per line; `page`, `page_size` and `cursor` do not apply then. */
   listRedriveItems: {
     input: Readonly<{
       outcome?:
@@ -393,6 +431,7 @@ export type Operations = {
         | 'unknown'
         | 'skipped'
         | 'cancelled'
+        | 'applied'
         | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
@@ -415,7 +454,8 @@ export type Operations = {
           | 'failed'
           | 'unknown'
           | 'skipped'
-          | 'cancelled';
+          | 'cancelled'
+          | 'applied';
         attempt: number | null;
         partition: number | null;
         offset: number | null;

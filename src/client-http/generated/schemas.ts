@@ -497,6 +497,7 @@ export type QueuePause = Readonly<{
 
 export type Redrive = Readonly<{
   id: string;
+  kind: 'retry' | 'reopen' | 'dead' | 'delete';
   state:
     | 'planning'
     | 'planned'
@@ -515,6 +516,7 @@ export type Redrive = Readonly<{
   options: Readonly<{
     rate_per_second: number | null;
     order: 'key' | 'none';
+    reopen?: boolean;
   }>;
   /** `selected` is the sum of the others but `excluded`. */
   counts: Readonly<{
@@ -530,10 +532,12 @@ export type Redrive = Readonly<{
     unknown: number;
     skipped: number;
     cancelled: number;
+    applied: number;
   }>;
   excluded: readonly Readonly<{
     reason:
       | 'attempts_used_up'
+      | 'wrong_status'
       | 'dead'
       | 'being_retried'
       | 'in_another_redrive'
@@ -555,6 +559,19 @@ export type Redrive = Readonly<{
     /** Consumer groups that failed on these messages. */
     groups: readonly string[];
   }>[];
+  /** The 100 largest. */
+  fingerprints: readonly Readonly<{
+    fingerprint: string | null;
+    count: number;
+  }>[];
+  keys: Readonly<{
+    distinct: number;
+    /** Messages of the most frequent key. */
+    longest: number;
+    without_key: number;
+  }> | null;
+  /** Up to 20 selected messages, of different targets and fingerprints. */
+  sample_ids: readonly string[];
   rate_now: number | null;
   eta_seconds: number | null;
   created_at: string;
@@ -572,6 +589,7 @@ export type Redrive = Readonly<{
       unknown: number;
       skipped: number;
       cancelled: number;
+      applied: number;
     }>;
   }> | null;
 }>;

@@ -23,7 +23,7 @@ export type Action = Readonly<{ id: string; actor: string; reason: string | null
 const live: Sql = sql`dlq.dlq_messages`;
 const archive: Sql = sql`dlq.dlq_messages_archive`;
 
-const endLease: Sql = sql`
+export const endLease: Sql = sql`
   lease_owner = NULL, lease_until = NULL, lease_lost = false, lease_epoch = nextval('platform.lease_epochs')`;
 
 export async function markMessageDead(deps: ActionDeps, action: Action): Promise<void> {

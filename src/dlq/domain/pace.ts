@@ -31,6 +31,14 @@ export function spend(pace: Pace, count: number, nowMs: number): Pace {
   return { ...pace, tokens: tokens - count, atMs: nowMs };
 }
 
+/** The same bucket at another rate. Going from no limit to a limit it is empty. */
+export function changeRate(pace: Pace, ratePerSecond: number | null, nowMs: number): Pace {
+  if (ratePerSecond === pace.ratePerSecond) return pace;
+  const isLimited = ratePerSecond !== null && pace.ratePerSecond !== null;
+  const tokens = isLimited ? Math.min(Math.max(1, ratePerSecond), refill(pace, nowMs).tokens) : 0;
+  return { ratePerSecond, tokens, atMs: nowMs };
+}
+
 function wantedTokens(rate: number): number {
   return Math.min(maxBatch, Math.max(1, Math.floor(rate / batchesPerSecond)));
 }

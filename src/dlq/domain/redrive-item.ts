@@ -1,6 +1,10 @@
 import type { ReleaseReason } from './message.ts';
 
-/** How a message of a redrive ended. An item without an outcome waits, or is in flight. */
+/**
+ * How a message of a redrive ended. `applied` is the end of a bulk decision: the kind of the redrive says which, and
+ * unlike what is published it is never in doubt, because message and item change in one transaction. An item without an outcome waits, or is in
+ * flight.
+ */
 export const itemOutcomes = [
   'published',
   'not_published',
@@ -9,6 +13,7 @@ export const itemOutcomes = [
   'unknown',
   'skipped',
   'cancelled',
+  'applied',
 ] as const;
 export type ItemOutcome = (typeof itemOutcomes)[number];
 
@@ -27,6 +32,7 @@ export function outcomesBefore(outcome: ItemOutcome): readonly (ItemOutcome | nu
     case 'unknown':
     case 'skipped':
     case 'cancelled':
+    case 'applied':
       return [null];
   }
 }

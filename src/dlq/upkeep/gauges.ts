@@ -4,6 +4,7 @@ import type { Metrics } from '../../platform/telemetry/metrics.ts';
 import type { Gauges } from '../../platform/work/gauges.ts';
 import { accountSources, type SourceAccount } from '../sources.ts';
 import { countMessages } from './count-messages.ts';
+import { countRedriveItems } from './count-redrive-items.ts';
 import { lastArchivedAt } from './archive.ts';
 import { compactCounts } from './topic-counts.ts';
 
@@ -22,10 +23,11 @@ export function messageGauges(
     gauges: Object.values(gauges),
     async measure() {
       await compactCounts(db);
-      const [messages, sources, archivedAt] = await Promise.all([
+      const [messages, sources, archivedAt, redriveItems] = await Promise.all([
         countMessages(db, namedTopics),
         accountSources(db),
         lastArchivedAt(db, isArchiving),
+        countRedriveItems(db),
       ]);
       return () => {
         for (const { topic, counts } of messages.topics)
@@ -35,6 +37,7 @@ export function messageGauges(
         if (messages.oldestPendingAt !== null) gauges.oldestAt.set(messages.oldestPendingAt);
         if (archivedAt !== null) gauges.archivedAt.set(archivedAt);
         gauges.missing.set(missingIn(sources));
+        for (const { count, ...labels } of redriveItems) gauges.redrives.set(labels, count);
         setLags(gauges, sources);
       };
     },
@@ -74,6 +77,11 @@ function registerGauges(metrics: Metrics) {
     missing: metrics.gauge({
       name: 'dlq_accounting_missing_messages',
       help: 'Offsets that were read and that no counter explains; exported by one replica.',
+    }),
+    redrives: metrics.gauge({
+      name: 'dlq_redrive_progress',
+      help: 'Messages of redrives that were started and have not ended, by outcome; exported by one replica.',
+      labelNames: ['kind', 'state', 'outcome'],
     }),
     archivedAt: metrics.gauge({
       name: 'dlq_archive_last_success_timestamp_seconds',

@@ -1,4 +1,5 @@
-import type { Static, TSchema } from 'typebox';
+import type { Readable } from 'node:stream';
+import { Type, type Static, type TSchema } from 'typebox';
 import {
   encodeCursor,
   paginationOf,
@@ -35,6 +36,8 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   answer: TSchema;
   /** The answer's field with the items. */
   items: string;
+  /** All items as lines of JSON, for a client that accepts them. It bounds its own memory. */
+  lines?: (query: Static<Query>, params: unknown) => Promise<Readable>;
   /** More than most rows take, to reserve memory for the answer. */
   rowBytes: number;
   /** The types of the values in a cursor; default: `created_at` and `id`. */
@@ -54,10 +57,12 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     ...(errors === undefined ? {} : { errors }),
     ...(params === undefined ? {} : { params }),
     querystring: query,
-    response: { 200: answer },
+    response: { 200: route.lines === undefined ? answer : orLines(answer) },
   };
   app.get(path, { schema }, async (request, reply) => {
     const asked = request.query as Static<Query> & PageQuery;
+    if (route.lines !== undefined && request.method === 'GET' && acceptsLines(request.headers.accept))
+      return reply.type(linesType).send(await route.lines(asked, request.params));
     const page = readPageQuery(slice, asked, route.cursor?.(asked));
     await request.reserveAnswer(page.pageSize * rowBytes);
     const listed = await route.list(asked, page, request.params);
@@ -66,6 +71,26 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
       pagination: paginationFor(route, page, listed, asked),
       ...listed.more,
     });
+  });
+}
+
+const linesType = 'application/x-ndjson';
+
+function orLines(answer: TSchema): object {
+  return {
+    description: 'A page, or all items as lines of JSON.',
+    content: {
+      'application/json': { schema: answer },
+      [linesType]: { schema: Type.String({ examples: ['{"position":1}\n'] }) },
+    },
+  };
+}
+
+/** The type is named; one with the weight 0 is not accepted. */
+function acceptsLines(accept = ''): boolean {
+  return accept.split(',').some((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return type === linesType && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
   });
 }
 

@@ -3,7 +3,13 @@ import type { Queryable } from './database.ts';
 import { joinSql, sql, type Sql } from './sql.ts';
 
 /** A table with a UUID as primary key, a status and the time of creation. */
-export type TableWithIds = Readonly<{ table: Sql; id: Sql; isArchive: boolean }>;
+export type TableWithIds = Readonly<{
+  table: Sql;
+  id: Sql;
+  /** Default: `status`. */
+  status?: Sql;
+  isArchive: boolean;
+}>;
 
 type FoundRow = { id: string; status: string; createdAt: Date; isArchived: boolean };
 
@@ -15,8 +21,8 @@ export function findIds(
   limit: number,
 ): Promise<readonly FoundRow[]> {
   const ranges = tables.map(
-    ({ table, id, isArchive }) => sql`(
-      SELECT t.${id} AS id, t.status::text AS status, t.created_at, ${isArchive}::boolean AS is_archived
+    ({ table, id, status = sql`status`, isArchive }) => sql`(
+      SELECT t.${id} AS id, t.${status}::text AS status, t.created_at, ${isArchive}::boolean AS is_archived
       FROM ${table} t
       WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid
       ORDER BY t.${id}

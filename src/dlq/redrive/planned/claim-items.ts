@@ -75,13 +75,14 @@ type CandidateRow = Candidate & Readonly<{ target: string; keyHash: string | nul
 
 async function readCandidates(
   tx: Queryable,
-  { id, options }: LeasedRedrive,
+  redrive: LeasedRedrive,
   { after, limit, withoutTargets }: Wanted,
 ): Promise<readonly Candidate[]> {
+  const { id, options } = redrive;
   const isReady = withoutTargets.length === 0 ? sql`true` : sql`i.target <> ALL(${withoutTargets}::text[])`;
   const rows = await tx.query<CandidateRow>(sql`
     SELECT i.position, i.message_id AS "messageId", i.target, encode(i.key_hash, 'hex') AS "keyHash",
-           COALESCE(t.lease_epoch = i.planned_epoch AND ${isSelectable(options)}, false) AS "isUnchanged",
+           COALESCE(t.lease_epoch = i.planned_epoch AND ${isSelectable(redrive)}, false) AS "isUnchanged",
            COALESCE(${mustRunAlone}, false) AS "runsAlone",
            EXISTS (
              SELECT 1 FROM dlq.redrive_items b
@@ -167,12 +168,12 @@ function targetsOf(redriveId: string): ClaimTarget {
 /** Those that are still as planned, as far as this transaction can see: only their lock kept them from being claimed. */
 async function findLocked(
   tx: Queryable,
-  { id, options }: LeasedRedrive,
+  redrive: LeasedRedrive,
   missing: readonly Candidate[],
 ): Promise<readonly Candidate[]> {
   const ids = missing.map(({ messageId }) => messageId);
   const rows = await tx.query<{ id: string }>(sql`
-    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(id, ids)} AND ${isSelectable(options)}`);
+    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(redrive.id, ids)} AND ${isSelectable(redrive)}`);
   const locked = new Set(rows.map(({ id }) => id));
   return missing.filter(({ messageId }) => locked.has(messageId));
 }

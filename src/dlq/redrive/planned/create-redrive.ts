@@ -2,6 +2,7 @@ import { AppError } from '../../../kernel/errors.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
+import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import { tooMany } from './plan-redrive.ts';
 import { inScope, isSelectable } from './plan-scope.ts';
 import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redrives-table.ts';
@@ -9,6 +10,7 @@ import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redr
 export type CreateDeps = Readonly<{ db: Database; makeId: () => string; maxItems: number }>;
 
 export type NewRedrive = Readonly<{
+  kind: RedriveKind;
   filter: RedriveFilter;
   options: RedriveOptions;
   actor: string;
@@ -20,17 +22,17 @@ export async function createRedrive(
   { db, makeId, maxItems }: CreateDeps,
   redrive: NewRedrive,
 ): Promise<string> {
-  const { filter, options, actor, reason } = redrive;
+  const { kind, filter, options, actor, reason } = redrive;
   const [selection] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
-      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(filter)} AND ${isSelectable(options)} LIMIT ${maxItems + 1}) AS selected`);
+      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(redrive)} AND ${isSelectable(redrive)} LIMIT ${maxItems + 1}) AS selected`);
   if ((selection?.count ?? 0) > maxItems)
     throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
   const id = makeId();
   await db.transaction(async (tx) => {
     await tx.query(sql`
-      INSERT INTO dlq.redrives (id, filter, options, actor, reason)
-      VALUES (${id}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason})`);
+      INSERT INTO dlq.redrives (id, kind, filter, options, actor, reason)
+      VALUES (${id}, ${kind}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason})`);
     await notify(tx, redrivesChannel);
   });
   return id;

@@ -5,8 +5,8 @@ import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { stateAfter } from '../../domain/redrive.ts';
 import { findMissingIds, inScope, originColumns, planRows, type Origin, type PlanRow } from './plan-scope.ts';
-import { createPlanTally, type PlanCounts } from './plan-tally.ts';
-import { findPlanTargets, type TargetDeps } from './plan-targets.ts';
+import { createPlanTally, type KeyCounts, type PlanCounts } from './plan-tally.ts';
+import { decisionTargets, findPlanTargets, type PlanTargets, type TargetDeps } from './plan-targets.ts';
 import { exclusiveLock, holdRedrive, sharedLock, type LeasedRedrive } from './redrives-table.ts';
 
 export type PlanDeps = TargetDeps &
@@ -28,9 +28,7 @@ export async function planRedrive(
 ): Promise<void> {
   const { db } = deps;
   await deleteItems(db, redrive.id);
-  const origins = await db.query<Origin>(sql`
-    SELECT DISTINCT ${originColumns} FROM dlq.dlq_messages t WHERE ${inScope(redrive.filter)}`);
-  const targets = await findPlanTargets(deps, origins, leased).catch((error: unknown) => messageOf(error));
+  const targets = await findTargets(deps, redrive, leased);
   if (leased.aborted) return;
   const plan =
     typeof targets === 'string'
@@ -40,12 +38,25 @@ export async function planRedrive(
   if (typeof plan === 'string') return failPlan(db, redrive, plan);
   await db.transaction(async (tx) => {
     if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: exclusiveLock }))) return;
+    const counts = { ...plan.counts, keys: await countKeys(tx, redrive.id) };
     await tx.query(sql`
       UPDATE dlq.redrives
       SET state = ${stateAfter('planned')}, planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
-          counts = ${JSON.stringify(plan.counts)}::jsonb
+          counts = ${JSON.stringify(counts)}::jsonb
       WHERE id = ${redrive.id}`);
   });
+}
+
+/** Or why the broker could not be asked. */
+async function findTargets(
+  deps: PlanDeps,
+  redrive: LeasedRedrive,
+  leased: AbortSignal,
+): Promise<PlanTargets | string> {
+  if (redrive.kind !== 'retry') return decisionTargets(redrive.kind);
+  const origins = await deps.db.query<Origin>(sql`
+    SELECT DISTINCT ${originColumns} FROM dlq.dlq_messages t WHERE ${inScope(redrive)}`);
+  return findPlanTargets(deps, origins, leased).catch((error: unknown) => messageOf(error));
 }
 
 type Plan = Readonly<{ frozenAt: string; counts: PlanCounts }>;
@@ -63,7 +74,7 @@ function endOf(error: unknown): string | null {
 }
 
 type Selection = Readonly<{
-  place: Awaited<ReturnType<typeof findPlanTargets>>['place'];
+  place: PlanTargets['place'];
   leased: AbortSignal;
 }>;
 
@@ -88,7 +99,7 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
             tally.exclude(placed.excluded, row.id);
             continue;
           }
-          tally.select(placed.target, row.consumerGroup);
+          tally.select({ ...row, target: placed.target });
           items.push({ ...row, target: placed.target, position: (position += 1) });
         }
         if (position > deps.maxItems) throw new TooManyError(tooMany(deps.maxItems));
@@ -114,7 +125,7 @@ async function insertItems(
   redrive: LeasedRedrive,
   items: readonly Item[],
 ): Promise<void> {
-  const hasOrder = republishKey === 'original';
+  const hasOrder = redrive.kind === 'retry' && republishKey === 'original';
   const rows = unnestRows(sql`item`, items, [
     [sql`position`, sql`int[]`, ({ position }) => position],
     [sql`message_id`, sql`uuid[]`, ({ id }) => id],
@@ -130,6 +141,18 @@ async function insertItems(
       SELECT ${redrive.id}::uuid, item.position, item.message_id, item.epoch, item.target, decode(item.key_hash, 'hex')
       FROM ${rows}`);
   });
+}
+
+/** Counted by the database, which can sort a million keys on disk. */
+async function countKeys(tx: Queryable, redriveId: string): Promise<KeyCounts> {
+  const [row] = await tx.query<KeyCounts>(sql`
+    SELECT count(*) FILTER (WHERE key_hash IS NOT NULL)::int AS distinct,
+           COALESCE(max(count) FILTER (WHERE key_hash IS NOT NULL), 0)::int AS longest,
+           COALESCE(sum(count) FILTER (WHERE key_hash IS NULL), 0)::int AS without_key
+    FROM (
+      SELECT key_hash, count(*) AS count FROM dlq.redrive_items WHERE redrive_id = ${redriveId}
+      GROUP BY target, key_hash) AS keys`);
+  return row ?? { distinct: 0, longest: 0, without_key: 0 };
 }
 
 async function failPlan(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {

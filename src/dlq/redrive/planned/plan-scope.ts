@@ -1,11 +1,13 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
+import { statusesInScope, type RedriveKind } from '../../domain/redrive-kind.ts';
 import { hasAttempt, hasValue } from '../../messages-table.ts';
 import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
-/** Which messages a redrive is about. Those that cannot be sent are counted as excluded. */
-export function inScope(filter: RedriveFilter): Sql {
-  const conditions: Sql[] = [sql`t.status = ANY(${filter.status ?? ['PENDING', 'RETRYING', 'DEAD']}::text[])`];
+/** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
+export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>): Sql {
+  const statuses = filter.status ?? statusesInScope(kind, { hasIds: filter.ids !== undefined });
+  const conditions: Sql[] = [sql`t.status = ANY(${statuses}::text[])`];
   const { topic, fingerprint, error_class: errorClass, key, since, until, ids } = filter;
   if (topic !== undefined) conditions.push(sql`(t.original_topic = ${topic} OR t.source_topic = ${topic})`);
   if (fingerprint !== undefined) conditions.push(sql`t.fingerprint = ${fingerprint}`);
@@ -17,9 +19,27 @@ export function inScope(filter: RedriveFilter): Sql {
   return joinSql(conditions, sql` AND `);
 }
 
-/** Their statuses and attempts let them be sent. Somebody else may have them, or their target may be unusable. */
-export function isSelectable({ reopen = false }: Pick<RedriveOptions, 'reopen'>): Sql {
-  return reopen ? sql`(t.status IN ('PENDING', 'DEAD') AND t.max_retries > 0)` : sql`(t.status = 'PENDING' AND ${hasAttempt})`;
+/** Their status allows it. Another redrive may have them, or their target may be unusable. */
+export function isSelectable({
+  kind,
+  options,
+}: Readonly<{ kind: RedriveKind; options: RedriveOptions }>): Sql {
+  switch (kind) {
+    case 'retry':
+      return isRetryable(options);
+    case 'reopen':
+      return sql`(t.status IN ('DEAD', 'RESOLVED') OR (t.status = 'PENDING' AND NOT ${hasAttempt}))`;
+    case 'dead':
+      return sql`(t.status = 'PENDING')`;
+    case 'delete':
+      return sql`(t.status <> 'RETRYING')`;
+  }
+}
+
+function isRetryable({ reopen = false }: RedriveOptions): Sql {
+  return reopen
+    ? sql`(t.status IN ('PENDING', 'DEAD') AND t.max_retries > 0)`
+    : sql`(t.status = 'PENDING' AND ${hasAttempt})`;
 }
 
 /** What decides where messages go. */
@@ -35,6 +55,7 @@ export type PlanRow = Origin &
     epoch: bigint;
     keyHash: Buffer | null;
     consumerGroup: string | null;
+    fingerprint: string | null;
     isRouted: boolean;
     hasValue: boolean;
     hasAttempt: boolean;
@@ -44,14 +65,14 @@ export type PlanRow = Origin &
   }>;
 
 /** In the order of the original topics, where it is known, so that a key keeps its order. */
-export function planRows({ id, filter, options }: Pick<LeasedRedrive, 'id' | 'filter' | 'options'>): Sql {
+export function planRows(redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' | 'options'>): Sql {
   return sql`
     SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
-           t.routed AS "isRouted", ${hasValue} AS "hasValue",
-           (${hasAttempt}) AS "hasAttempt", ${isSelectable(options)} AS "isSelectable", t.status,
-           ${isElsewhere(id)} AS "isElsewhere", ${originColumns}
+           t.fingerprint, t.routed AS "isRouted", ${hasValue} AS "hasValue",
+           (${hasAttempt}) AS "hasAttempt", ${isSelectable(redrive)} AS "isSelectable", t.status,
+           ${isElsewhere(redrive.id)} AS "isElsewhere", ${originColumns}
     FROM dlq.dlq_messages t
-    WHERE ${inScope(filter)}
+    WHERE ${inScope(redrive)}
     ORDER BY t.original_topic, t.original_partition, t.original_offset, t.created_at, t.id`;
 }
 

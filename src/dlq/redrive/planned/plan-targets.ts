@@ -1,4 +1,5 @@
 import type { Broker } from '../../../platform/broker/port.ts';
+import type { Decision, RedriveKind } from '../../domain/redrive-kind.ts';
 import type { IsAllowedTarget } from '../../domain/target-rule.ts';
 import type { Reroute } from '../claim-messages.ts';
 import type { Origin, PlanRow } from './plan-scope.ts';
@@ -6,6 +7,7 @@ import type { Origin, PlanRow } from './plan-scope.ts';
 /** Why a message is left out of a plan. */
 export const exclusionReasons = [
   'attempts_used_up',
+  'wrong_status',
   'dead',
   'being_retried',
   'in_another_redrive',
@@ -32,6 +34,16 @@ export type PlanTargets = Readonly<{
   place(row: PlanRow): Readonly<{ target: string }> | Readonly<{ excluded: PlanExclusion }> | null;
 }>;
 
+/** A bulk decision publishes nothing: where the messages go does not matter. */
+export function decisionTargets(kind: Decision): PlanTargets {
+  return {
+    place(row) {
+      const state = excludedByState(kind, row);
+      return state === null ? { target: row.originalTopic } : { excluded: state };
+    },
+  };
+}
+
 /** Asks the broker about every target before the selection is read. */
 export async function findPlanTargets(
   deps: TargetDeps,
@@ -47,7 +59,7 @@ export async function findPlanTargets(
 
   return {
     place(row) {
-      const state = excludedByState(row);
+      const state = excludedByState('retry', row);
       if (state !== null) return { excluded: state };
       const target = targets.get(keyOf(row));
       if (target === undefined) return null;
@@ -62,10 +74,15 @@ export async function findPlanTargets(
   };
 }
 
-function excludedByState(row: PlanRow): PlanExclusion | null {
+function excludedByState(kind: RedriveKind, row: PlanRow): PlanExclusion | null {
   if (row.status === 'RETRYING') return 'being_retried';
-  if (!row.isSelectable) return row.status === 'DEAD' && row.hasAttempt ? 'dead' : 'attempts_used_up';
+  if (!row.isSelectable) return unselectable(kind, row);
   return row.isElsewhere ? 'in_another_redrive' : null;
+}
+
+function unselectable(kind: RedriveKind, { status, hasAttempt }: PlanRow): PlanExclusion {
+  if (kind !== 'retry' || status === 'RESOLVED') return 'wrong_status';
+  return status === 'DEAD' && hasAttempt ? 'dead' : 'attempts_used_up';
 }
 
 function targetOf(deps: TargetDeps, { originalTopic, sourceTopic, isUnroutable }: Origin): string | null {

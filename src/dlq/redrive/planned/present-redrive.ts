@@ -1,12 +1,16 @@
+import { hasEnded } from '../../domain/redrive.ts';
 import { itemOutcomes } from '../../domain/redrive-item.ts';
 import { timestamp, type Json } from '../../present.ts';
+import type { RedriveProgress } from './follow/redrive-events.ts';
 import type { Progress, Redrive, RedriveItem } from './read-redrives.ts';
+import type { RedriveOptions } from './redrives-table.ts';
 
 /** The redrive without what has to be counted. */
 export function presentRedrive(redrive: Redrive): Json {
   const { plan, receipt } = redrive;
   return {
     id: redrive.id,
+    kind: redrive.kind,
     state: redrive.state,
     state_reason: redrive.stateReason,
     filter: redrive.filter,
@@ -36,8 +40,11 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json 
     counts: { selected, excluded, waiting, in_flight, quiet: 0, ...ended },
     excluded: plan?.excluded ?? [],
     targets: plan?.targets ?? [],
+    fingerprints: plan?.fingerprints ?? [],
+    keys: plan?.keys ?? null,
+    sample_ids: plan?.sample_ids ?? [],
     rate_now: rate,
-    eta_seconds: estimateSeconds(waiting, rate === null || rate === 0 ? options.rate_per_second : rate),
+    eta_seconds: hasEnded(state) ? null : Math.ceil(waiting / expectedRate(rate, options)),
     created_at,
     started_at,
     finished_at,
@@ -45,8 +52,19 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json 
   };
 }
 
-function estimateSeconds(waiting: number, perSecond: number | null): number | null {
-  return perSecond === null || perSecond <= 0 ? null : Math.ceil(waiting / perSecond);
+/** What changes while it goes on. */
+export function presentProgress(redrive: Redrive, progress: Progress): RedriveProgress & Json {
+  const whole = presentWholeRedrive(redrive, progress);
+  const { id, state_reason, counts, rate_now, eta_seconds, finished_at } = whole;
+  const { state, receipt } = redrive;
+  return { id, state, state_reason, counts, rate_now, eta_seconds, finished_at, receipt };
+}
+
+/** What a redrive without a limit does on two cores; the broker and the database may do more or less. */
+const unlimitedPerSecond = 2000;
+
+function expectedRate(measured: number | null, { rate_per_second: limit }: RedriveOptions): number {
+  return measured === null || measured <= 0 ? (limit ?? unlimitedPerSecond) : measured;
 }
 
 export function presentItem(item: RedriveItem): Json {

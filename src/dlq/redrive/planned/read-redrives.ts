@@ -3,6 +3,7 @@ import type { Listed } from '../../../platform/http/list-route.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import type { ItemOutcome } from '../../domain/redrive-item.ts';
+import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import type { RedriveState } from '../../domain/redrive.ts';
 import { dateOrNull, epochMs, exactInstant } from '../../instant.ts';
 import type { Receipt } from './end-redrive.ts';
@@ -17,6 +18,7 @@ import {
 
 export type Redrive = Readonly<{
   id: string;
+  kind: RedriveKind;
   state: RedriveState;
   stateReason: string | null;
   filter: RedriveFilter;
@@ -49,7 +51,7 @@ export type RedriveItem = Readonly<{
 }>;
 
 const columns: Sql = sql`
-  t.id, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.counts AS plan, t.receipt,
+  t.id, t.kind, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.counts AS plan, t.receipt,
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
   ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",
   ${epochMs(sql`t.finished_at`)} AS "finishedAt"`;
@@ -80,7 +82,7 @@ export async function listRedrives(db: Queryable, page: PageRequest): Promise<Li
     after === null ? sql`true` : sql`(t.created_at, t.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`;
   const [total] = await db.query<{ count: number }>(sql`SELECT count(*)::int AS count FROM dlq.redrives`);
   const rows = await db.query<RedriveRow>(sql`
-    SELECT ${columns}, t.filter - 'ids' AS filter, t.counts - 'excluded' - 'targets' AS plan
+    SELECT ${columns}, t.filter - 'ids' AS filter, jsonb_build_object('selected', t.counts->'selected') AS plan
     FROM dlq.redrives t WHERE ${isAfter}
     ORDER BY t.created_at DESC, t.id DESC
     LIMIT ${page.pageSize + 1} OFFSET ${page.by === 'number' ? page.offset : 0}`);
@@ -103,7 +105,7 @@ export async function readProgress(db: Queryable, id: string): Promise<Progress>
            ${count(sql`i.outcome = 'not_published'`)} AS not_published,
            ${count(sql`i.outcome = 'came_back'`)} AS came_back, ${count(sql`i.outcome = 'failed'`)} AS failed,
            ${count(sql`i.outcome = 'unknown'`)} AS unknown, ${count(sql`i.outcome = 'skipped'`)} AS skipped,
-           ${count(sql`i.outcome = 'cancelled'`)} AS cancelled,
+           ${count(sql`i.outcome = 'cancelled'`)} AS cancelled, ${count(sql`i.outcome = 'applied'`)} AS applied,
            ${count(sql`i.settled_at > clock_timestamp() - ${rateSeconds} * interval '1 second'`)}::float8
              / ${rateSeconds}::float8 AS "perSecond"
     FROM dlq.redrive_items i WHERE i.redrive_id = ${id}`);
@@ -120,6 +122,7 @@ const nothing = {
   unknown: 0,
   skipped: 0,
   cancelled: 0,
+  applied: 0,
 } as const;
 
 export type ItemFilter = Readonly<{ redriveId: string; outcome?: ItemOutcome | 'waiting' | 'in_flight' }>;
@@ -127,27 +130,39 @@ export type ItemFilter = Readonly<{ redriveId: string; outcome?: ItemOutcome | '
 /** In the order of positions. */
 export async function listItems(
   db: Queryable,
-  { redriveId, outcome }: ItemFilter,
+  filter: ItemFilter,
   page: PageRequest,
 ): Promise<Listed<RedriveItem>> {
+  const { redriveId, outcome } = filter;
   await getRedrive(db, redriveId);
   const after = page.by === 'keyset' ? (page.after?.[0] ?? '0') : '0';
-  const where = sql`i.redrive_id = ${redriveId} AND ${isOutcome(outcome)}`;
   const [total] = await db.query<{ count: number }>(sql`
-    SELECT count(*)::int AS count FROM dlq.redrive_items i WHERE ${where}`);
+    SELECT count(*)::int AS count FROM dlq.redrive_items i
+    WHERE i.redrive_id = ${redriveId} AND ${isOutcome(outcome)}`);
+  const offset = page.by === 'number' ? page.offset : 0;
+  const items = await readItems(db, filter, { after, offset, limit: page.pageSize + 1 });
+  return {
+    items: items.slice(0, page.pageSize),
+    count: { total: total?.count ?? 0, isEstimate: false },
+    hasNext: items.length > page.pageSize,
+  };
+}
+
+/** Items after a position, in order. */
+export async function readItems(
+  db: Queryable,
+  { redriveId, outcome }: ItemFilter,
+  { after, limit, offset = 0 }: Readonly<{ after: string; limit: number; offset?: number }>,
+): Promise<readonly RedriveItem[]> {
   type Row = Omit<RedriveItem, 'settledAt'> & Readonly<{ settledAt: number | null }>;
   const rows = await db.query<Row>(sql`
     SELECT i.position, i.message_id AS "messageId", i.target, i.outcome, ${isInFlight} AS "isInFlight",
            i.attempt_no AS "attemptNo", i.partition, i."offset", i.reason, ${epochMs(sql`i.settled_at`)} AS "settledAt"
     FROM dlq.redrive_items i
-    WHERE ${where} AND i.position > ${after}::bigint
+    WHERE i.redrive_id = ${redriveId} AND i.position > ${after}::bigint AND ${isOutcome(outcome)}
     ORDER BY i.position
-    LIMIT ${page.pageSize + 1} OFFSET ${page.by === 'number' ? page.offset : 0}`);
-  return {
-    items: rows.slice(0, page.pageSize).map((row) => ({ ...row, settledAt: dateOrNull(row.settledAt) })),
-    count: { total: total?.count ?? 0, isEstimate: false },
-    hasNext: rows.length > page.pageSize,
-  };
+    LIMIT ${limit} OFFSET ${offset}`);
+  return rows.map((row) => ({ ...row, settledAt: dateOrNull(row.settledAt) }));
 }
 
 function isOutcome(outcome: ItemFilter['outcome']): Sql {

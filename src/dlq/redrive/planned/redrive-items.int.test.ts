@@ -43,7 +43,17 @@ async function startRedrive(
     SELECT ${id}::uuid, row_number() OVER (ORDER BY created_at, id), id, lease_epoch, original_topic, sha256(message_key)
     FROM dlq.dlq_messages`);
   const lease = { owner: 'worker-1', epoch: row?.epoch ?? 0n, endsAtMs: Infinity };
-  return { id, state, filter: {}, options, actor: 'alice', isPlanned: true, lease };
+  return {
+    id,
+    kind: 'retry',
+    state,
+    filter: {},
+    options,
+    actor: 'alice',
+    reason: 'fixed',
+    isPlanned: true,
+    lease,
+  };
 }
 
 async function claimAll(redrive: LeasedRedrive, leaseMs = 30_000): Promise<ClaimedItems | string> {

@@ -3,28 +3,44 @@ import { AppError } from '../../../kernel/errors.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import { actorOf } from '../../../platform/http/actor.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
+import { addIdPrefixRoute } from '../../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../../platform/http/list-route.ts';
-import { apiRoot, readInstantField, readUuidField } from '../../../platform/http/slice-input.ts';
-import type { RedriveCommand } from '../../domain/redrive.ts';
+import {
+  apiRoot,
+  invalidField,
+  readInstantField,
+  readUuidField,
+} from '../../../platform/http/slice-input.ts';
+import { findIds, type TableWithIds } from '../../../platform/postgres/find-ids.ts';
+import { sql } from '../../../platform/postgres/sql.ts';
+import { redriveStates, type RedriveCommand } from '../../domain/redrive.ts';
+import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import type { Json } from '../../present.ts';
 import { commandRedrive } from './command-redrive.ts';
 import { createRedrive, type CreateDeps } from './create-redrive.ts';
-import { presentItem, presentRedrive, presentWholeRedrive } from './present-redrive.ts';
+import { createItemLines } from './follow/item-lines.ts';
+import { createRedriveEvents } from './follow/redrive-events.ts';
+import { presentItem, presentProgress, presentRedrive, presentWholeRedrive } from './present-redrive.ts';
 import {
   getRedrive,
   listItems,
   listRedrives,
   readProgress,
+  type ItemFilter,
   type Redrive,
   type RedriveItem,
 } from './read-redrives.ts';
 import * as schemas from './redrive-schemas.ts';
-import type { RedriveFilter } from './redrives-table.ts';
+import type { RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
 const root = `${apiRoot('dlq')}/redrives`;
 
-export function addRedrivePlanRoutes(app: HttpApp, deps: CreateDeps): void {
+/** `stopping` ends open streams. */
+export type RedriveRouteDeps = CreateDeps & Readonly<{ stopping: AbortSignal }>;
+
+export function addRedrivePlanRoutes(app: HttpApp, deps: RedriveRouteDeps): void {
   addCreateRoute(app, deps);
+  addEventsRoute(app, deps);
   addReadRoutes(app, deps);
   for (const one of commands) addCommandRoute(app, deps, one);
 }
@@ -37,7 +53,7 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
         operationId: 'planRedrive',
         summary: 'Plan a redrive of the messages that match a filter',
         description:
-          'Answers at once; the plan is made in the background, and nothing is sent before it is started. Messages that arrive or change later are not touched. At most a million messages.',
+          'Retries them, or reopens, ends or deletes them all (`kind`). Answers at once; the plan is made in the background, and nothing is done before it is started. Messages that arrive or change later are not touched. At most a million messages.',
         errors: [422],
         takesActor: true,
         body: schemas.NewRedriveBody,
@@ -47,10 +63,11 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
     async (request, reply) => {
       const { body } = request;
       refuseUnsupported(body);
-      const { rate_per_second = null, order = 'key', reopen = false, reason } = body;
+      const { kind = 'retry', reason } = body;
       const id = await createRedrive(deps, {
+        kind,
         filter: readFilter(body.filter),
-        options: { rate_per_second, order, reopen },
+        options: readOptions(kind, body),
         reason,
         actor: actorOf(request),
       });
@@ -69,6 +86,16 @@ function refuseUnsupported({ canary = null }: Static<typeof schemas.NewRedriveBo
   });
 }
 
+/** A bulk decision sends nothing: what says how to send must not be ignored. */
+function readOptions(kind: RedriveKind, body: Static<typeof schemas.NewRedriveBody>): RedriveOptions {
+  const { rate_per_second = null, order, reopen } = body;
+  if (kind === 'retry') return { rate_per_second, order: order ?? 'key', reopen: reopen ?? false };
+  for (const field of ['order', 'reopen', 'canary'] as const)
+    if (body[field] !== undefined)
+      throw invalidField('dlq', field, 'kind', `applies to the kind retry only, not to ${kind}`);
+  return { rate_per_second, order: 'none', reopen: false };
+}
+
 function readFilter(sent: Static<typeof schemas.FilterSchema>): RedriveFilter {
   const { since, until, ids, ...rest } = sent;
   const instant = (field: string, text: string | undefined): string | undefined =>
@@ -85,7 +112,19 @@ function readFilter(sent: Static<typeof schemas.FilterSchema>): RedriveFilter {
   };
 }
 
+const tables: readonly TableWithIds[] = [
+  { table: sql`dlq.redrives`, id: sql`id`, status: sql`state`, isArchive: false },
+];
+
 function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
+  addIdPrefixRoute(app, {
+    slice: 'dlq',
+    path: `${root}/ids`,
+    operationId: 'findRedriveIds',
+    items: 'redrives',
+    statuses: redriveStates,
+    find: (range, limit) => findIds(deps.db, tables, range, limit),
+  });
   addListRoute(app, {
     slice: 'dlq',
     path: root,
@@ -114,12 +153,14 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
     },
     async (request, reply) => reply.send(await showRedrive(deps, readId(request.params.id))),
   );
+  const lines = createItemLines(deps.db);
   addListRoute(app, {
     slice: 'dlq',
     path: `${root}/:id/items`,
     operationId: 'listRedriveItems',
     summary: 'List the messages of a redrive in the order of sending',
-    description: 'Each message has one outcome; `waiting` and `in_flight` have none yet.',
+    description:
+      'Each message has one outcome; `waiting` and `in_flight` have none yet. With `Accept: application/x-ndjson` all of them are streamed, one JSON object per line; `page`, `page_size` and `cursor` do not apply then.',
     errors: [404],
     params: schemas.RedriveParams,
     query: schemas.ItemListQuery,
@@ -127,13 +168,49 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
     items: 'items',
     rowBytes: listedItemBytes,
     cursor: () => ['bigint'],
+    lines: ({ outcome }, params) => lines.open(itemFilter(params, outcome)),
     keyOf: ({ position }: RedriveItem) => [String(position)],
-    list: ({ outcome }, page, params) => {
-      const redriveId = readId((params as Static<typeof schemas.RedriveParams>).id);
-      return listItems(deps.db, { redriveId, ...(outcome === undefined ? {} : { outcome }) }, page);
-    },
+    list: ({ outcome }, page, params) => listItems(deps.db, itemFilter(params, outcome), page),
     present: presentItem,
   });
+}
+
+function itemFilter(params: unknown, outcome: ItemFilter['outcome']): ItemFilter {
+  const redriveId = readId((params as Static<typeof schemas.RedriveParams>).id);
+  return { redriveId, ...(outcome === undefined ? {} : { outcome }) };
+}
+
+function addEventsRoute(app: HttpApp, { db, stopping }: RedriveRouteDeps): void {
+  const events = createRedriveEvents({
+    stopping,
+    async read(id) {
+      const redrive = await getRedrive(db, id);
+      return presentProgress(redrive, await readProgress(db, id));
+    },
+  });
+  app.get(
+    `${root}/:id/events`,
+    {
+      // A HEAD request would read the whole stream.
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'followRedrive',
+        summary: 'Follow a redrive by server-sent events',
+        description:
+          'Sends an event `progress` with state and counts when they change, at most once a second, and an event `end` with the receipt when the redrive has ended. Between events it sends comments. Any replica can serve it. A client that does not read is disconnected.',
+        errors: [404],
+        params: schemas.RedriveParams,
+        response: { 200: schemas.EventsResponse },
+      },
+    },
+    async (request, reply) => {
+      const stream = await events.open(readId(request.params.id));
+      return reply
+        .type('text/event-stream')
+        .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .send(stream);
+    },
+  );
 }
 
 /** A key in a filter may have 10 000 characters. */

@@ -6,11 +6,13 @@ import { workLeased } from '../../../platform/work/leased-work.ts';
 import { claim, hasRow, leaseIsOver } from '../../../platform/work/work.ts';
 import { endCancelled } from './end-redrive.ts';
 import { planRedrive, type PlanDeps } from './plan-redrive.ts';
+import { runDecision, type DecisionDeps } from './run-decision.ts';
 import { redrives, redrivesChannel, type LeasedRedrive } from './redrives-table.ts';
 import { runRedrive, type RunDeps } from './run-redrive.ts';
 
 export type RunnerDeps = PlanDeps &
   RunDeps &
+  Omit<DecisionDeps, 'clock'> &
   Readonly<{
     db: Database;
     /** Resolves on a notification, or after the time. */
@@ -89,8 +91,11 @@ export function createRedriveRunner(deps: RunnerDeps): Service {
 
 async function workOn(deps: RunnerDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
   if (redrive.state === 'planning') return planRedrive(deps, redrive, leased);
-  if (redrive.state === 'running') return runRedrive(deps, redrive, leased);
-  return endCancelled(deps.db, redrive, leased);
+  if (redrive.state !== 'running') return endCancelled(deps.db, redrive, leased);
+  const { kind } = redrive;
+  return kind === 'retry'
+    ? runRedrive(deps, redrive, leased)
+    : runDecision({ ...deps, clock: deps.worker.clock }, { ...redrive, kind }, leased);
 }
 
 async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | null> {
@@ -100,7 +105,7 @@ async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | nu
     limit: 1,
     leaseMs,
     set: sql`lease_lost = false`,
-    returning: sql`t.id, t.state, t.filter, t.options, t.actor, t.reason, t.planned_at IS NOT NULL AS "isPlanned"`,
+    returning: sql`t.id, t.kind, t.state, t.filter, t.options, t.actor, t.reason, t.planned_at IS NOT NULL AS "isPlanned"`,
   });
   const [row] = rows;
   return row === undefined ? null : { ...row, lease };

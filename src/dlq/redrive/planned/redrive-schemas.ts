@@ -2,6 +2,8 @@ import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../../platform/http/page-schema.ts';
 import { closed, Instant, nullable, Reason, Timestamp, Uuid } from '../../../platform/http/schema-parts.ts';
 import { itemOutcomes } from '../../domain/redrive-item.ts';
+import { statuses } from '../../domain/message.ts';
+import { redriveKinds } from '../../domain/redrive-kind.ts';
 import { redriveStates } from '../../domain/redrive.ts';
 import { exclusionReasons } from './plan-targets.ts';
 
@@ -18,10 +20,11 @@ export const FilterSchema = Type.Object(
   {
     topic: Type.Optional({ ...TopicName, description: 'Original or dead-letter topic.' }),
     status: Type.Optional(
-      Type.Array(Type.Enum(['PENDING', 'RETRYING', 'DEAD']), {
+      Type.Array(Type.Enum([...statuses]), {
         minItems: 1,
-        maxItems: 3,
-        description: 'Default all three. RETRYING messages are counted as excluded, and so are DEAD ones without `reopen`.',
+        maxItems: statuses.length,
+        description:
+          'Default: all but RESOLVED; for the kind `dead` PENDING and RETRYING; with `ids` all. Messages whose status does not allow it are counted as excluded.',
       }),
     ),
     fingerprint: Type.Optional(Type.String({ minLength: 1, maxLength: 200, examples: ['v1:5f0c2c1e'] })),
@@ -40,6 +43,13 @@ export const FilterSchema = Type.Object(
 
 export const NewRedriveBody = Type.Object(
   {
+    kind: Type.Optional(
+      Type.Enum([...redriveKinds], {
+        default: 'retry',
+        description:
+          '`retry` publishes the messages. The others are bulk decisions: they take no `order`, `reopen` and `canary`.',
+      }),
+    ),
     filter: FilterSchema,
     reason: Reason,
     rate_per_second: Type.Optional(
@@ -96,6 +106,7 @@ const ReceiptSchema = nullable(
 
 const about = {
   id: Type.String({ format: 'uuid' }),
+  kind: Type.Enum([...redriveKinds]),
   state: StateSchema,
   state_reason: nullable(Type.String({ examples: ['pause by alice@example.com'] })),
   filter: Type.Object({}, { additionalProperties: true, examples: [{ topic: 'orders.v1' }] }),
@@ -145,12 +156,47 @@ export const RedriveSchema: TSchema = Type.Object(
       }),
       { description: 'The 100 largest.' },
     ),
+    fingerprints: Type.Array(
+      Type.Object({ fingerprint: nullable(Type.String({ examples: ['v2:5f0c2c1e'] })), count: Count }),
+      { description: 'The 100 largest.' },
+    ),
+    keys: nullable(
+      Type.Object(
+        {
+          distinct: Count,
+          longest: { ...Count, description: 'Messages of the most frequent key.' },
+          without_key: Count,
+        },
+        { description: 'Keys whose order is kept; null before the plan.' },
+      ),
+    ),
+    sample_ids: Type.Array(Type.String({ format: 'uuid' }), {
+      description: 'Up to 20 selected messages, of different targets and fingerprints.',
+    }),
     rate_now: nullable(Type.Number({ description: 'Messages per second, over the last 10 s.' })),
-    eta_seconds: nullable(Type.Integer()),
+    eta_seconds: nullable(
+      Type.Integer({
+        description:
+          'For the waiting messages: at the rate of the last 10 s, else at the limit, else at 2000 per second. Null when it has ended.',
+      }),
+    ),
     ...times,
   },
   { title: 'Redrive' },
 );
+
+export const EventsResponse: Readonly<Record<string, unknown>> = {
+  description: 'Server-sent events.',
+  content: {
+    'text/event-stream': {
+      schema: Type.String({
+        examples: [
+          'event: progress\ndata: {"id": "0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31", "state": "running"}\n\n',
+        ],
+      }),
+    },
+  },
+};
 
 export const RedriveListSchema: TSchema = Type.Object({
   redrives: Type.Array(Type.Object({ ...about, selected: Count, ...times })),

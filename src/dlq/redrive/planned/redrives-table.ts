@@ -5,6 +5,7 @@ import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import type { WorkTable } from '../../../platform/work/work.ts';
 import type { RedriveState } from '../../domain/redrive.ts';
 import type { Status } from '../../domain/message.ts';
+import type { RedriveKind } from '../../domain/redrive-kind.ts';
 
 /** One process at a time plans or runs a redrive: the one that holds the lease of its row. */
 export const redrives: WorkTable = {
@@ -20,7 +21,7 @@ export const redrivesChannel = 'dlq_redrives';
 /** The fields as they were sent. */
 export type RedriveFilter = Readonly<{
   topic?: string;
-  status?: readonly Exclude<Status, 'RESOLVED'>[];
+  status?: readonly Status[];
   fingerprint?: string;
   error_class?: string;
   key?: string;
@@ -40,6 +41,7 @@ export type RedriveOptions = Readonly<{
 /** A redrive that this process has claimed. */
 export type LeasedRedrive = Readonly<{
   id: string;
+  kind: RedriveKind;
   state: RedriveState;
   filter: RedriveFilter;
   options: RedriveOptions;
@@ -61,6 +63,13 @@ export async function holdRedrive(
   const rows = await tx.query(sql`
     SELECT 1 FROM dlq.redrives WHERE id = ${id} AND state = ${state} AND lease_epoch = ${lease.epoch} ${lock}`);
   return rows.length > 0;
+}
+
+/** Null: without a limit. It may change while the redrive runs. */
+export async function readRate(db: Queryable, id: string): Promise<number | null> {
+  const [row] = await db.query<{ rate: number | null }>(sql`
+    SELECT (options->>'rate_per_second')::float8 AS rate FROM dlq.redrives WHERE id = ${id}`);
+  return row?.rate ?? null;
 }
 
 export const sharedLock: Sql = sql`FOR SHARE`;

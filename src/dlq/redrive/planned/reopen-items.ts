@@ -18,13 +18,14 @@ export function isPlanned(redriveId: string, ids: readonly string[]): Sql {
  */
 export async function reopenItems(
   tx: Queryable,
-  { id, actor, reason, options }: Pick<LeasedRedrive, 'id' | 'actor' | 'reason' | 'options'>,
+  redrive: LeasedRedrive,
   messageIds: readonly string[],
 ): Promise<void> {
+  const { id, actor, reason } = redrive;
   await tx.query(sql`
     WITH picked AS MATERIALIZED (
       SELECT t.id, t.status FROM dlq.dlq_messages t
-      WHERE ${isPlanned(id, messageIds)} AND ${isSelectable(options)} AND NOT (${isDue})
+      WHERE ${isPlanned(id, messageIds)} AND ${isSelectable(redrive)} AND NOT (${isDue})
       FOR UPDATE SKIP LOCKED
     ), reopened AS (
       UPDATE dlq.dlq_messages t SET status = 'PENDING', retry_count = 0, lease_lost = false

@@ -1,9 +1,9 @@
 import { sleep } from '../../../kernel/clock.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
-import { allowance, spend, startPace, waitMs, type Pace } from '../../domain/pace.ts';
+import { allowance, changeRate, spend, startPace, waitMs, type Pace } from '../../domain/pace.ts';
 import { isUnsendable } from '../../domain/redrive-item.ts';
-import type { ClaimedMessage } from '../claim-messages.ts';
+import type { ClaimedBatch, ClaimedMessage } from '../claim-messages.ts';
 import { createKeyOrder } from '../key-order.ts';
 import {
   isOutage,
@@ -16,7 +16,8 @@ import type { RetryDeps } from '../retry-message.ts';
 import { claimItems, type ClaimedItems, type ClaimResult } from './claim-items.ts';
 import { finishRedrive, stopRedrive } from './end-redrive.ts';
 import { createHeldItems, type HeldItems } from './held-items.ts';
-import { isInFlight, type LeasedRedrive } from './redrives-table.ts';
+import { createReleaseLimit, type ReleaseLimit } from './release-limit.ts';
+import { isInFlight, readRate, type LeasedRedrive } from './redrives-table.ts';
 import { endLostItems, settleItems, type Unsendable } from './settle-items.ts';
 import { createTargetBackoff, type TargetBackoff } from './target-backoff.ts';
 
@@ -44,17 +45,22 @@ export async function runRedrive(deps: RunDeps, redrive: LeasedRedrive, leased: 
 
 /** Between two rounds; a change of state is noticed after at most this time. */
 const maxRestMs = 500;
+/** Before a batch that could not be sent is tried again in part. */
+const releasedRestMs = 100;
 
 type Run = {
   readonly redrive: LeasedRedrive;
   readonly held: HeldItems;
   readonly backoff: TargetBackoff;
+  readonly releases: ReleaseLimit;
   /** In flight in a process that is gone: position -> key. */
   foreign: Map<number, string | null>;
   pace: Pace;
   after: number;
   /** The lowest position that was released, or left waiting, in this pass. */
   again: number | null;
+  /** The lowest position whose message could not be loaded in the last batch, or not in time. */
+  unready: number | null;
 };
 
 async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedrive): Promise<Run> {
@@ -66,10 +72,12 @@ async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedriv
     redrive,
     held: createHeldItems(),
     backoff: createTargetBackoff(() => nowMs(), { giveUpAfterMs: outageMs }),
+    releases: createReleaseLimit(),
     foreign: new Map(rows.map(({ position, orderKey }) => [position, orderKey])),
     pace: startPace(redrive.options.rate_per_second, nowMs()),
     after: 0,
     again: null,
+    unready: null,
   };
 }
 
@@ -83,8 +91,10 @@ async function runRound(deps: RunDeps, run: Run): Promise<number | 'ended'> {
   }
   await dropLost(deps, run);
   run.after = Math.min(run.after, (run.backoff.takeReady() ?? Infinity) - 1);
-  const limit = allowance(run.pace, nowMs);
-  if (limit === 0) return waitMs(run.pace, nowMs);
+  run.pace = changeRate(run.pace, await readRate(deps.db, run.redrive.id), nowMs);
+  const allowed = allowance(run.pace, nowMs);
+  if (allowed === 0) return waitMs(run.pace, nowMs);
+  const limit = Math.min(allowed, run.releases.batchSize());
 
   let claimed = await deps.gate.together(() => work(deps, run, { limit, mayRunAlone: false }));
   if (claimed.result === 'claimed' && claimed.items.isAloneNext && claimed.items.claim.length === 0)
@@ -97,8 +107,16 @@ async function runRound(deps: RunDeps, run: Run): Promise<number | 'ended'> {
       return 0;
     case 'claimed':
       run.pace = spend(run.pace, claimed.items.claim.length, nowMs);
+      if (run.unready !== null) return takeBack(run, run.unready);
       return claimed.items.isAtEnd ? endPass(deps, run) : 0;
   }
+}
+
+/** Continues with what could not be loaded, or not in time, in a smaller batch. */
+function takeBack(run: Run, from: number): number {
+  run.after = Math.min(run.after, from - 1);
+  run.unready = null;
+  return releasedRestMs;
 }
 
 /** claim -> publish -> settle */
@@ -129,7 +147,7 @@ async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedIt
   const hasOrder = redrive.options.order === 'key' && deps.republishKey === 'original';
   const published = await publishClaimed(deps, batch, hasOrder ? createKeyOrder() : null);
   const { actor } = redrive;
-  const unsendable = unsendableOf(published);
+  const unsendable = unsendableOf(published, givenUpOf(run, batch, published));
   await settleItems(deps, redrive, {
     lease: batch.lease,
     outcomes: outcomesOf(published),
@@ -144,27 +162,41 @@ async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedIt
     const one = published.get(message.id);
     // Taken over before it was sent; whoever did so ends the attempt.
     if (one === undefined) run.foreign.set(candidate.position, candidate.orderKey);
-    else note(deps, run, { message, position: candidate.position, one });
+    else note(deps, run, { message, position: candidate.position, one, isOver: unsendable.has(message.id) });
   }
 }
 
 /** Since the plan it has become impossible to send them; they would be claimed and released for ever. */
-function unsendableOf(published: PublishedById): Unsendable {
+function unsendableOf(published: PublishedById, givenUp: ReadonlySet<string>): Unsendable {
   return new Map(
     [...published].flatMap(([id, { release, outcome }]) =>
-      release !== null && isUnsendable(release) && outcome.end === 'released'
+      release !== null && (isUnsendable(release) || givenUp.has(id)) && outcome.end === 'released'
         ? [[id, outcome.reason] as const]
         : [],
     ),
   );
 }
 
-type Noted = Readonly<{ message: ClaimedMessage; position: number; one: Published }>;
+const isUnready = ({ release }: Published): boolean => release === 'not_loaded' || release === 'no_time';
 
-function note(deps: RunDeps, run: Run, { message, position, one }: Noted): void {
+/** Messages that were released too often because they could not be loaded, or not in time. */
+function givenUpOf(run: Run, { messages }: ClaimedBatch, published: PublishedById): ReadonlySet<string> {
+  const unready = [...published].filter(([, one]) => isUnready(one)).map(([id]) => id);
+  return run.releases.note(
+    messages.map(({ id }) => id),
+    new Set(unready),
+  );
+}
+
+type Noted = Readonly<{ message: ClaimedMessage; position: number; one: Published; isOver: boolean }>;
+
+function note(deps: RunDeps, run: Run, { message, position, one, isOver }: Noted): void {
   const { outcome, result, release } = one;
   deps.onAttempt(outcome.end);
-  if (outcome.end === 'released' && (release === null || !isUnsendable(release))) tryAgain(run, position);
+  if (outcome.end === 'released' && !isOver) {
+    if (isUnready(one)) run.unready = Math.min(run.unready ?? position, position);
+    else tryAgain(run, position);
+  }
   if (outcome.end === 'published') run.backoff.succeed(message.targetTopic);
   const isTargetDown = release === 'cluster' || release === 'target' || isOutage(result);
   if (!isTargetDown || run.backoff.waiting().includes(message.targetTopic)) return;
