@@ -148,6 +148,9 @@ TABLE dlq.redrive_items WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05
     offset bigint
     reason text
     settled_at timestamp with time zone
+    fingerprint text
+    sha256 bytea
+    came_back_at timestamp with time zone
 TABLE dlq.redrives WITH (fillfactor=50)
     id uuid NOT NULL
     kind text NOT NULL DEFAULT 'retry'::text
@@ -172,6 +175,10 @@ TABLE dlq.redrives WITH (fillfactor=50)
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
     revision bigint NOT NULL DEFAULT 1
+    watched_targets text[]
+    counted_from timestamp with time zone
+    paused_at timestamp with time zone
+    waiting_for text
 TABLE dlq.source_partitions
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     cluster_id text NOT NULL
@@ -705,11 +712,18 @@ CREATE UNIQUE INDEX group_counts_pkey ON dlq.group_counts USING btree (fingerpri
 CREATE INDEX idx_dlq_group_counts_hour ON dlq.group_counts USING btree (hour) WHERE (hour > '1970-01-01 00:00:00+00'::timestamp with time zone)
 CREATE INDEX idx_dlq_group_counts_topic ON dlq.group_counts USING btree (original_topic, fingerprint)
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
+CREATE INDEX idx_redrive_items_acked ON dlq.redrive_items USING btree (redrive_id, settled_at) WHERE ((stage IS NOT NULL) AND (outcome = ANY (ARRAY['published'::text, 'came_back'::text])))
 CREATE INDEX idx_redrive_items_blocking ON dlq.redrive_items USING btree (redrive_id, key_hash) WHERE ((key_hash IS NOT NULL) AND (outcome = ANY (ARRAY['failed'::text, 'unknown'::text, 'skipped'::text, 'came_back'::text])))
+CREATE INDEX idx_redrive_items_came_back ON dlq.redrive_items USING btree (redrive_id, came_back_at) WHERE (came_back_at IS NOT NULL)
+CREATE INDEX idx_redrive_items_in_flight ON dlq.redrive_items USING btree (redrive_id, claim_epoch) WHERE ((stage IS NOT NULL) AND (outcome IS NULL) AND (claim_epoch IS NOT NULL))
+CREATE INDEX idx_redrive_items_place ON dlq.redrive_items USING btree (target, partition, "offset") WHERE ((stage IS NOT NULL) AND ("offset" IS NOT NULL))
+CREATE INDEX idx_redrive_items_sha256 ON dlq.redrive_items USING btree (sha256) WHERE (sha256 IS NOT NULL)
+CREATE INDEX idx_redrive_items_stage ON dlq.redrive_items USING btree (redrive_id, stage, "position") WHERE (stage IS NOT NULL)
 CREATE UNIQUE INDEX redrive_items_pkey ON dlq.redrive_items USING btree (redrive_id, "position")
 CREATE UNIQUE INDEX uq_redrive_items_message ON dlq.redrive_items USING btree (message_id, redrive_id)
 CREATE INDEX idx_redrives_created_at ON dlq.redrives USING btree (created_at, id)
 CREATE INDEX idx_redrives_open ON dlq.redrives USING btree (created_at, id) WHERE ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text])) OR ((state = 'cancelled'::text) AND (receipt IS NULL)))
+CREATE INDEX idx_redrives_watched ON dlq.redrives USING btree (id) WHERE ((watched_targets IS NOT NULL) AND (state = ANY (ARRAY['running'::text, 'paused'::text, 'stopped'::text])))
 CREATE UNIQUE INDEX redrives_pkey ON dlq.redrives USING btree (id)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)

@@ -140,6 +140,7 @@ export function createDlq(deps: DlqDeps): Dlq {
         makeId: createUuidMaker(deps.clock),
         maxItems: maxRedriveItems,
         stopping,
+        hasBroker: broker !== null,
       });
       addDecideRoutes(app, {
         db,
@@ -170,6 +171,7 @@ export function createDlq(deps: DlqDeps): Dlq {
       maxItems: maxRedriveItems,
       outageMs: redriveOutageMs,
       decide: decideMessages,
+      broker,
       wait: (channel, ms, signal) => deps.wake.wait(channel, ms, signal),
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),

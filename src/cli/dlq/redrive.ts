@@ -14,34 +14,37 @@ import type { Input, Values } from '../slice/define-command.ts';
 import { idInput } from '../slice/item-id.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import { canaryFacts, canaryInputs, canaryOf, watchLabel, type Staged } from './canary.ts';
 
 type Counts = Readonly<Record<string, number>>;
 
 /** The fields of a redrive that the commands read. */
-type Redrive = Readonly<{
-  id: string;
-  kind: string;
-  state: string;
-  state_reason: string | null;
-  reason: string;
-  actor: string;
-  options: Readonly<{ rate_per_second: number | null; order: string; reopen?: boolean }>;
-  counts: Counts;
-  excluded: readonly Readonly<{ reason: string; count: number }>[];
-  targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
-  fingerprints: readonly Readonly<{ fingerprint: string | null; count: number }>[];
-  keys: Readonly<{ distinct: number; longest: number; without_key: number }> | null;
-  rate_now: number | null;
-  eta_seconds: number | null;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  receipt: Readonly<{ sha256: string; counts: Counts }> | null;
-}>;
+type Redrive = Staged &
+  Readonly<{
+    id: string;
+    kind: string;
+    state: string;
+    state_reason: string | null;
+    reason: string;
+    actor: string;
+    options: Readonly<{ rate_per_second: number | null; order: string; reopen?: boolean }>;
+    came_back_after: number;
+    counts: Counts;
+    excluded: readonly Readonly<{ reason: string; count: number }>[];
+    targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
+    fingerprints: readonly Readonly<{ fingerprint: string | null; count: number }>[];
+    keys: Readonly<{ distinct: number; longest: number; without_key: number }> | null;
+    rate_now: number | null;
+    eta_seconds: number | null;
+    created_at: string;
+    started_at: string | null;
+    finished_at: string | null;
+    receipt: Readonly<{ sha256: string; counts: Counts }> | null;
+  }>;
 
 type ListedRedrive = Omit<
   Redrive,
-  'counts' | 'excluded' | 'targets' | 'fingerprints' | 'keys' | 'rate_now' | 'eta_seconds'
+  'counts' | 'excluded' | 'targets' | 'fingerprints' | 'keys' | 'rate_now' | 'eta_seconds' | 'came_back_after'
 > &
   Readonly<{ selected: number }>;
 
@@ -94,11 +97,13 @@ const plan = sliceCommand(
         choices: ['key', 'none'],
       },
       { flags: '--reopen', text: 'take dead messages and those without an attempt left too' },
+      ...canaryInputs,
       { flags: '--reason <text>', text: 'reason, for the record', isRequired: true },
     ],
     examples: [
       "redrive dlq redrive plan orders.v1 --rate 200 --reason 'the consumer was fixed'",
       "redrive dlq redrive plan orders.v1 --kind dead --reason 'the orders were entered by hand'",
+      "redrive dlq redrive plan orders.v1 --canary 1,5,25 --reason 'the consumer was fixed'",
     ],
   },
   async (session, values, terminal) => {
@@ -128,7 +133,7 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
     since,
     until,
   };
-  return { kind, filter, rate_per_second: perSecond, order, reopen, reason };
+  return { kind, filter, rate_per_second: perSecond, order, reopen, canary: canaryOf(values), reason };
 }
 
 /** Twice a second looks steady, and costs one read by primary key. */
@@ -220,7 +225,9 @@ const watch = sliceCommand(
     let last = await readRedrive(session, id);
     const stopAsked = terminal.interrupted ?? listenForStop();
     const progress = {
-      label: 'redriving',
+      get label() {
+        return watchLabel(last);
+      },
       unit: 'messages',
       total: last.counts['selected'],
       countDone: () => doneOf(last),
@@ -264,6 +271,7 @@ function printRedrive(redrive: Redrive, { print, now }: ApiSession): void {
     ['rate', limit === null ? 'no limit' : `${limit} per second`],
     ['order', redrive.kind === 'retry' ? options.order : null],
     ['reopen', options.reopen === true ? 'dead messages and those without an attempt left' : null],
+    ...canaryFacts(redrive),
     ['created', instantFact(redrive.created_at, now)],
     ['started', instantFact(redrive.started_at, now)],
     ['finished', instantFact(redrive.finished_at, now)],

@@ -1,5 +1,5 @@
 import type { DeadLetter } from './dead-letter.ts';
-import { traceLineage, type KnownMessage } from './lineage.ts';
+import { namedAttempt, traceLineage, type KnownMessage } from './lineage.ts';
 import type { MessageState, Status } from './message.ts';
 import { recordSha256 } from './record-sha256.ts';
 
@@ -32,10 +32,23 @@ export type NotedArrival = Readonly<{
   to: MessageState;
 }>;
 
+/** An attempt that came back as a dead letter, for the redrive that made it. */
+export type ReturnedAttempt = Readonly<{
+  messageId: string;
+  /** Null: the newest one. */
+  attempt: number | null;
+  /** Where the letter says that it failed. */
+  topic: string;
+  /** It is the message that was published; otherwise only its headers say so, which a consumer may have copied. */
+  isSame: boolean;
+  letter: DeadLetter;
+}>;
+
 export type ArrivalPlan = Readonly<{
   inserts: readonly NewMessage[];
   changes: readonly ChangedMessage[];
   arrivals: readonly NotedArrival[];
+  returned: readonly ReturnedAttempt[];
   reopened: number;
   folded: number;
   reread: number;
@@ -50,6 +63,7 @@ export function planArrivals(
   const inserts: NewMessage[] = [];
   const changes = new Map<string, ChangedMessage>();
   const arrivals: NotedArrival[] = [];
+  const returned: ReturnedAttempt[] = [];
   let reread = 0;
 
   for (const letter of letters) {
@@ -59,6 +73,7 @@ export function planArrivals(
     }
     const row = letter.lineage === null ? undefined : known.get(letter.lineage.messageId);
     if (row === undefined || letter.lineage === null) {
+      if (letter.lineage !== null) returned.push(returnOf(letter, letter.lineage, { isSame: false }));
       inserts.push({ letter, status: 'PENDING', retryCount: 0, parentId: null });
       continue;
     }
@@ -69,10 +84,13 @@ export function planArrivals(
       {
         attempt: letter.lineage.attempt,
         headerTopic: letter.lineage.headerTopic,
+        namesPlace: letter.lineage.matched === 'place',
         originalTopic: letter.originalTopic,
         sha256: recordSha256(letter.record.key, letter.record.value),
       },
     );
+    const named = { ...letter.lineage, attempt: namedAttempt(from, letter.lineage.attempt) };
+    returned.push(returnOf(letter, named, { isSame: lineage.kind !== 'child' }));
     switch (lineage.kind) {
       case 'child':
         inserts.push(childOf(row.id, letter, lineage.retryCount, maxRetries));
@@ -96,10 +114,20 @@ export function planArrivals(
     inserts,
     changes: [...changes.values()],
     arrivals,
+    returned,
     reopened,
     folded: arrivals.length - reopened,
     reread,
   };
+}
+
+function returnOf(
+  letter: DeadLetter,
+  { messageId, attempt, headerTopic, matched }: NonNullable<DeadLetter['lineage']>,
+  known: Readonly<{ isSame: boolean }>,
+): ReturnedAttempt {
+  const topic = headerTopic ?? letter.originalTopic;
+  return { messageId, attempt, topic, isSame: known.isSame || matched !== undefined, letter };
 }
 
 /** A child that inherits no attempts is DEAD on arrival: a copied header must not cause an endless loop. */

@@ -18,8 +18,14 @@ export type DeadLetter = Readonly<{
   originalTimestampMs: bigint | null;
   fingerprint: string | null;
   fingerprintBasis: FingerprintBasis | null;
-  /** What our own headers say, if a republished message came back. */
-  lineage: Readonly<{ messageId: string; attempt: number | null; headerTopic: string | null }> | null;
+  /** What our own headers say, if a republished message came back; or what a watched redrive recognised. */
+  lineage: Readonly<{
+    messageId: string;
+    attempt: number | null;
+    headerTopic: string | null;
+    /** How a watched redrive recognised it without our headers: where it was published, or its key and value. */
+    matched?: 'place' | 'content';
+  }> | null;
 }>;
 
 /** For a record whose decoded fields the database rejects: keeps its bytes, without the fields. */

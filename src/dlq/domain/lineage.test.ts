@@ -17,7 +17,13 @@ const known: KnownMessage = {
   publishedSha256: sha256,
   originalTopic: 'orders.v1',
 };
-const arrival: Arrival = { attempt: 4, sha256, headerTopic: 'orders.v1', originalTopic: 'orders.v1' };
+const arrival: Arrival = {
+  attempt: 4,
+  sha256,
+  headerTopic: 'orders.v1',
+  namesPlace: false,
+  originalTopic: 'orders.v1',
+};
 
 test('a published record that comes back from the same topic is the same message', () => {
   const lineage = traceLineage(known, arrival);
@@ -29,6 +35,12 @@ test('a record is recognised without a topic or attempt number in its headers', 
   assert.equal(traceLineage(known, { ...arrival, headerTopic: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: null }).kind, 'reopened');
   assert.equal(traceLineage(known, { ...arrival, attempt: 9 }).kind, 'reopened');
+});
+
+test('a record that names the place of the published one is the same message, even if its bytes changed', () => {
+  const changed = { ...arrival, sha256: Buffer.alloc(32, 2), headerTopic: null };
+  assert.equal(traceLineage(known, changed).kind, 'child');
+  assert.equal(traceLineage(known, { ...changed, namesPlace: true }).kind, 'reopened');
 });
 
 test('a message whose last attempt comes back is DEAD', () => {

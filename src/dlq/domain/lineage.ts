@@ -12,6 +12,8 @@ export type Arrival = Readonly<{
   sha256: Buffer;
   /** The topic on which it failed, from its headers. */
   headerTopic: string | null;
+  /** It names the place to which the attempt was published: it is the same message, even if its bytes changed. */
+  namesPlace: boolean;
   /** Where it belongs, from headers, a rule or the name of its topic. */
   originalTopic: string;
 }>;
@@ -43,7 +45,7 @@ export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
   const isSameRecord = (sent?.sha256 ?? known.publishedSha256)?.equals(arrival.sha256) === true;
   const sentTo = sent?.topic ?? known.originalTopic;
   const isOtherTopic = arrival.headerTopic !== null && arrival.headerTopic !== sentTo;
-  if (!isSameRecord || isOtherTopic)
+  if (!arrival.namesPlace && (!isSameRecord || isOtherTopic))
     return {
       kind: 'child',
       retryCount: arrival.originalTopic === known.originalTopic ? known.state.retryCount : 0,

@@ -10,6 +10,7 @@ import {
 } from '../domain/arrivals.ts';
 import { namedAttempt, type SentAttempt } from '../domain/lineage.ts';
 import type { Status } from '../domain/message.ts';
+import { markReturned } from './mark-returned.ts';
 import { messageRows, type RowOptions } from './message-rows.ts';
 import { restoreFromArchive, notifyDead } from '../messages-table.ts';
 import { countSkipped, isLeasedAt, moveTo } from './partition-position.ts';
@@ -37,6 +38,7 @@ export async function mergeBatch(
   const ids = await insertMessages(tx, leased, plan, options);
   await writeChanges(tx, plan);
   await insertArrivals(tx, leased, plan.arrivals);
+  await markReturned(tx, plan.returned);
   await movePosition(tx, leased, { batch, plan, inserted: ids.length });
   return ids;
 }

@@ -9,6 +9,7 @@ import { storeBatch } from '../../platform/work/store-batch.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { undecodable, type DeadLetter } from '../domain/dead-letter.ts';
 import { insertBatch } from './insert-batch.ts';
+import { matchWatched } from './match-watched.ts';
 import { mergeBatch } from './merge-batch.ts';
 import type { StoreFingerprints } from './store-fingerprints.ts';
 import type { RowOptions } from './message-rows.ts';
@@ -94,7 +95,8 @@ async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Bat
 }
 
 /** Records that may be known already are looked up first: those read before, and those that carry our headers. */
-async function storePart(deps: StoreDeps, leased: LeasedPartition, batch: Batch): Promise<boolean> {
+async function storePart(deps: StoreDeps, leased: LeasedPartition, part: Batch): Promise<boolean> {
+  const batch = { ...part, letters: await matchWatched(deps.db, part.letters) };
   const isFirst = batch.from >= leased.highOffset;
   const isNew = isFirst && batch.letters.every(({ lineage }) => lineage === null);
   await deps.storeFingerprints(deps.db, batch.letters);

@@ -183,6 +183,9 @@ export async function noteHashes(
     ), noted AS (
       UPDATE dlq.message_history h SET published_sha256 = new.sha256 FROM new
       WHERE h.message_id = new.id AND h.event = 'retry_started' AND h.lease_epoch = ${lease.epoch}
+    ), watched AS (
+      UPDATE dlq.redrive_items i SET sha256 = new.sha256 FROM new
+      WHERE i.message_id = new.id AND i.claim_epoch = ${lease.epoch} AND i.sha256 IS NOT NULL
     )
     UPDATE dlq.dlq_messages t SET published_sha256 = new.sha256 FROM new
     WHERE t.id = new.id AND t.lease_epoch = ${lease.epoch} AND t.status = 'RETRYING'`);

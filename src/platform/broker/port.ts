@@ -131,6 +131,8 @@ export type Broker = Readonly<{
   ): Promise<readonly FetchResult[]>;
   /** The first offset at or after the timestamp, or the end of the log. */
   offsetAt(partition: PartitionRef, timestampMs: bigint, signal?: AbortSignal): Promise<bigint>;
+  /** The groups that we may describe and that commit offsets; share groups commit none. */
+  groups(signal?: AbortSignal): Promise<readonly string[]>;
   /** The offsets that the group committed; partitions without one are left out. Rejects if they cannot be read. */
   committed(
     group: string,

@@ -17,6 +17,14 @@ export const groupPromises: Promises = {
     assert.deepEqual(await broker.committed(`group-${randomUUID()}`, await partitionsOf(broker, topic)), []);
   },
 
+  'lists a group that has committed offsets': async (broker) => {
+    const topic = await topicWith(broker, 1);
+    const group = `group-${randomUUID()}`;
+    assert.ok(!(await broker.groups()).includes(group));
+    await broker.mirror(group, [positionAt(await onlyPartition(broker, topic), 0n)]);
+    assert.ok((await broker.groups()).includes(group));
+  },
+
   'mirrors positions to a group with a mark that carries the topic id': async (broker) => {
     const topic = await topicWith(broker, 2);
     const group = `group-${randomUUID()}`;

@@ -11,7 +11,13 @@ import {
 import { claimMessages, mustRunAlone, type ClaimedBatch, type ClaimTarget } from '../claim-messages.ts';
 import { isSelectable } from './plan-scope.ts';
 import { isPlanned, reopenItems } from './reopen-items.ts';
-import { holdRedrive, isWaiting, sharedLock, type LeasedRedrive } from './redrives-table.ts';
+import {
+  holdRedrive,
+  isWaiting,
+  sharedLock,
+  type HeldRedrive,
+  type LeasedRedrive,
+} from './redrives-table.ts';
 
 export type ClaimItemsDeps = Readonly<{ db: Database; worker: Worker; leaseMs: number }>;
 
@@ -52,12 +58,12 @@ export async function claimItems(
 ): Promise<ClaimResult> {
   try {
     return await deps.db.transaction(async (tx) => {
-      if (!(await holdRedrive(tx, redrive, { state: 'running', lock: sharedLock })))
-        return { result: 'not_running' };
-      const candidates = await readCandidates(tx, redrive, wanted);
+      const row = await holdRedrive(tx, redrive, { state: 'running', lock: sharedLock });
+      if (row === null) return { result: 'not_running' };
+      const candidates = await readCandidates(tx, redrive, { ...wanted, ...row });
       const choice = chooseItems(candidates, wanted.held, wanted);
       await writeSkips(tx, redrive, choice.skip);
-      const batch = await claimChosen(deps, tx, { redrive, choice });
+      const batch = await claimChosen(deps, tx, { redrive, row, choice });
       const taken = [...choice.claim, ...choice.waiting, ...choice.skip.map(({ candidate }) => candidate)];
       const last = Math.max(wanted.after, ...taken.map(({ position }) => position));
       return {
@@ -76,9 +82,10 @@ type CandidateRow = Candidate & Readonly<{ target: string; keyHash: string | nul
 async function readCandidates(
   tx: Queryable,
   redrive: LeasedRedrive,
-  { after, limit, withoutTargets }: Wanted,
+  { after, limit, withoutTargets, isStaged }: Wanted & HeldRedrive,
 ): Promise<readonly Candidate[]> {
   const { id, options } = redrive;
+  const isDrawn = isStaged ? sql`i.stage IS NOT NULL` : sql`true`;
   const isReady = withoutTargets.length === 0 ? sql`true` : sql`i.target <> ALL(${withoutTargets}::text[])`;
   const rows = await tx.query<CandidateRow>(sql`
     SELECT i.position, i.message_id AS "messageId", i.target, encode(i.key_hash, 'hex') AS "keyHash",
@@ -91,7 +98,7 @@ async function readCandidates(
            ) AS "isBehind"
     FROM (
       SELECT * FROM dlq.redrive_items i
-      WHERE i.redrive_id = ${id} AND i.position > ${after} AND ${isWaiting} AND ${isReady}
+      WHERE i.redrive_id = ${id} AND i.position > ${after} AND ${isWaiting} AND ${isDrawn} AND ${isReady}
       ORDER BY i.position
       LIMIT ${limit}
     ) AS i
@@ -133,7 +140,7 @@ class MissingRowsError extends Error {
 async function claimChosen(
   { worker, leaseMs }: ClaimItemsDeps,
   tx: Queryable,
-  { redrive, choice }: Readonly<{ redrive: LeasedRedrive; choice: Choice }>,
+  { redrive, row, choice }: Readonly<{ redrive: LeasedRedrive; row: HeldRedrive; choice: Choice }>,
 ): Promise<ClaimedBatch> {
   const { id, actor, options } = redrive;
   const ids = choice.claim.map(({ messageId }) => messageId);
@@ -150,13 +157,21 @@ async function claimChosen(
   if (missing.length > 0) throw new MissingRowsError(await findLocked(tx, redrive, missing));
   if (batch.messages.length > 0)
     await tx.query(sql`
-      UPDATE dlq.redrive_items i SET claim_epoch = ${batch.lease.epoch}, attempt_no = claimed.attempt_no
+      UPDATE dlq.redrive_items i
+      SET claim_epoch = ${batch.lease.epoch}, attempt_no = claimed.attempt_no ${watchedColumns(row)}
       FROM unnest(${batch.messages.map((message) => message.id)}::uuid[],
                   ${batch.messages.map(({ attemptNo }) => attemptNo)}::int[]) AS claimed (id, attempt_no)
       WHERE i.redrive_id = ${id} AND i.message_id = claimed.id AND ${isWaiting}`);
   const places = new Map(choice.claim.map(({ messageId, position }) => [messageId, position]));
   const placeOf = (messageId: string): number => places.get(messageId) ?? 0;
   return { ...batch, messages: batch.messages.toSorted((a, b) => placeOf(a.id) - placeOf(b.id)) };
+}
+
+/** With a canary: the stage that sends it, and the hash by which a dead letter without our headers is recognised. */
+function watchedColumns({ stage }: HeldRedrive): Sql {
+  if (stage === null) return sql``;
+  return sql`, stage = COALESCE(i.stage, ${stage}), sha256 = (
+        SELECT t.published_sha256 FROM dlq.dlq_messages t WHERE t.id = i.message_id)`;
 }
 
 function targetsOf(redriveId: string): ClaimTarget {

@@ -1,4 +1,5 @@
 import { AppError } from '../../../kernel/errors.ts';
+import { invalidField } from '../../../platform/http/slice-input.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
@@ -13,7 +14,7 @@ export type Command = Readonly<{ id: string; command: RedriveCommand; actor: str
  */
 export async function commandRedrive(db: Database, { id, command, actor, reason }: Command): Promise<void> {
   await db.transaction(async (tx) => {
-    const state = await lockState(tx, id);
+    const { state, hasCanary } = await lockState(tx, id);
     const next = changeState(state, command);
     if (next === null)
       throw new AppError(
@@ -21,30 +22,46 @@ export async function commandRedrive(db: Database, { id, command, actor, reason 
         'conflict',
         `redrive is ${state}: ${command} needs ${statesBefore(command).join(' or ')}`,
       );
+    if (command === 'resume' && state === 'stopped' && hasCanary && reason === null)
+      throw invalidField(
+        'dlq',
+        'reason',
+        'required',
+        'is required to resume a stopped redrive with a canary',
+      );
     await tx.query(sql`
       UPDATE dlq.redrives
       SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
-          ${timesOf(command)}
+          ${timesOf(command, state)}
       WHERE id = ${id}`);
     await notify(tx, redrivesChannel);
   });
 }
 
-async function lockState(tx: Queryable, id: string): Promise<RedriveState> {
-  const [row] = await tx.query<{ state: RedriveState }>(sql`
-    SELECT state FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
+type Locked = Readonly<{ state: RedriveState; hasCanary: boolean }>;
+
+async function lockState(tx: Queryable, id: string): Promise<Locked> {
+  const [row] = await tx.query<Locked>(sql`
+    SELECT state, COALESCE(jsonb_typeof(options->'canary') = 'object', false) AS "hasCanary"
+    FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
   if (row === undefined) throw redriveNotFound(id);
-  return row.state;
+  return row;
 }
 
-function timesOf(command: RedriveCommand): Sql {
+/** A pause extends the window of a canary; after a stop it begins again, and what came back before no longer counts. */
+function timesOf(command: RedriveCommand, state: RedriveState): Sql {
   switch (command) {
     case 'start':
       return sql`started_at = clock_timestamp()`;
     case 'cancel':
       return sql`finished_at = clock_timestamp()`;
     case 'pause':
+      return sql`paused_at = clock_timestamp()`;
     case 'resume':
-      return sql`started_at = COALESCE(started_at, clock_timestamp())`;
+      return state === 'paused'
+        ? sql`watch_until = watch_until + (clock_timestamp() - COALESCE(paused_at, clock_timestamp())), paused_at = NULL`
+        : sql`counted_from = clock_timestamp(), waiting_for = NULL,
+              watch_until = CASE WHEN watch_until IS NOT NULL THEN
+                clock_timestamp() + (options #>> '{canary,watch_seconds}')::float8 * interval '1 second' END`;
   }
 }

@@ -132,13 +132,15 @@ async function insertItems(
     [sql`epoch`, sql`bigint[]`, ({ epoch }) => epoch],
     [sql`target`, sql`text[]`, ({ target }) => target],
     [sql`key_hash`, sql`text[]`, ({ keyHash }) => (hasOrder ? (keyHash?.toString('hex') ?? null) : null)],
+    [sql`fingerprint`, sql`text[]`, ({ fingerprint }) => fingerprint],
   ]);
   await db.transaction(async (tx) => {
     if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: sharedLock })))
       throw new PlanEndedError();
     await tx.query(sql`
-      INSERT INTO dlq.redrive_items (redrive_id, position, message_id, planned_epoch, target, key_hash)
-      SELECT ${redrive.id}::uuid, item.position, item.message_id, item.epoch, item.target, decode(item.key_hash, 'hex')
+      INSERT INTO dlq.redrive_items (redrive_id, position, message_id, planned_epoch, target, key_hash, fingerprint)
+      SELECT ${redrive.id}::uuid, item.position, item.message_id, item.epoch, item.target, decode(item.key_hash, 'hex'),
+             item.fingerprint
       FROM ${rows}`);
   });
 }

@@ -18,12 +18,20 @@ export function presentRedrive(redrive: Redrive): Json {
     actor: redrive.actor,
     frozen_at: timestamp(redrive.frozenAt),
     options: redrive.options,
+    stage: shownStage(redrive),
+    watch_until: timestamp(redrive.watchUntil),
+    waiting_for: redrive.waitingFor,
     selected: receipt?.counts.selected ?? plan?.selected ?? 0,
     created_at: timestamp(redrive.createdAt),
     started_at: timestamp(redrive.startedAt),
     finished_at: timestamp(redrive.finishedAt),
     receipt,
   };
+}
+
+/** The stage behind the last one means that its window has closed. */
+function shownStage({ stage, options }: Redrive): number | null {
+  return stage === null ? null : Math.min(stage, (options.canary?.stages.length ?? 0) + 1);
 }
 
 /** `selected` is the sum of the other counts but `excluded`. */
@@ -37,7 +45,16 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json 
   const rate = state === 'running' ? progress.perSecond : null;
   return {
     ...about,
-    counts: { selected, excluded, waiting, in_flight, quiet: 0, ...ended },
+    counts: {
+      selected,
+      excluded,
+      waiting,
+      in_flight,
+      quiet: progress.quiet,
+      ...ended,
+      published: progress.published - progress.quiet,
+    },
+    came_back_after: progress.cameBackAfter,
     excluded: plan?.excluded ?? [],
     targets: plan?.targets ?? [],
     fingerprints: plan?.fingerprints ?? [],

@@ -27,6 +27,9 @@ export type Redrive = Readonly<{
   reason: string;
   plan: PlanCounts | null;
   receipt: Receipt | null;
+  stage: number | null;
+  waitingFor: string | null;
+  watchUntil: Date | null;
   frozenAt: Date | null;
   createdAt: Date;
   createdAtExact: string;
@@ -34,8 +37,9 @@ export type Redrive = Readonly<{
   finishedAt: Date | null;
 }>;
 
-export type Progress = Readonly<Record<ItemOutcome | 'waiting' | 'in_flight', number>> &
-  Readonly<{ perSecond: number }>;
+/** `published` counts the quiet ones too. */
+export type Progress = Readonly<Record<ItemOutcome | 'waiting' | 'in_flight' | 'quiet', number>> &
+  Readonly<{ perSecond: number; cameBackAfter: number }>;
 
 export type RedriveItem = Readonly<{
   position: number;
@@ -52,16 +56,18 @@ export type RedriveItem = Readonly<{
 
 const columns: Sql = sql`
   t.id, t.kind, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.counts AS plan, t.receipt,
+  t.stage, t.waiting_for AS "waitingFor", ${epochMs(sql`t.watch_until`)} AS "watchUntil",
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
   ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",
   ${epochMs(sql`t.finished_at`)} AS "finishedAt"`;
 
-type TimeField = 'frozenAt' | 'createdAt' | 'startedAt' | 'finishedAt';
+type TimeField = 'watchUntil' | 'frozenAt' | 'createdAt' | 'startedAt' | 'finishedAt';
 type RedriveRow = Omit<Redrive, TimeField> & Readonly<Record<TimeField, number | null>>;
 
 function redriveOf(row: RedriveRow): Redrive {
   return {
     ...row,
+    watchUntil: dateOrNull(row.watchUntil),
     frozenAt: dateOrNull(row.frozenAt),
     createdAt: new Date(row.createdAt ?? 0),
     startedAt: dateOrNull(row.startedAt),
@@ -102,20 +108,23 @@ export async function readProgress(db: Queryable, id: string): Promise<Progress>
   const [row] = await db.query<Progress>(sql`
     SELECT ${count(isWaiting)} AS waiting, ${count(isInFlight)} AS in_flight,
            ${count(sql`i.outcome = 'published'`)} AS published,
+           ${count(sql`i.outcome = 'published' AND i.stage < r.stage`)} AS quiet,
+           ${count(sql`i.came_back_at IS NOT NULL AND i.outcome IS DISTINCT FROM 'came_back'`)} AS "cameBackAfter",
            ${count(sql`i.outcome = 'not_published'`)} AS not_published,
            ${count(sql`i.outcome = 'came_back'`)} AS came_back, ${count(sql`i.outcome = 'failed'`)} AS failed,
            ${count(sql`i.outcome = 'unknown'`)} AS unknown, ${count(sql`i.outcome = 'skipped'`)} AS skipped,
            ${count(sql`i.outcome = 'cancelled'`)} AS cancelled, ${count(sql`i.outcome = 'applied'`)} AS applied,
            ${count(sql`i.settled_at > clock_timestamp() - ${rateSeconds} * interval '1 second'`)}::float8
              / ${rateSeconds}::float8 AS "perSecond"
-    FROM dlq.redrive_items i WHERE i.redrive_id = ${id}`);
-  return row ?? { ...nothing, perSecond: 0 };
+    FROM dlq.redrive_items i JOIN dlq.redrives r ON r.id = i.redrive_id WHERE i.redrive_id = ${id}`);
+  return row ?? { ...nothing, perSecond: 0, cameBackAfter: 0 };
 }
 
 const nothing = {
   waiting: 0,
   in_flight: 0,
   published: 0,
+  quiet: 0,
   not_published: 0,
   came_back: 0,
   failed: 0,

@@ -1,5 +1,4 @@
 import type { Static } from 'typebox';
-import { AppError } from '../../../kernel/errors.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import { actorOf } from '../../../platform/http/actor.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
@@ -16,6 +15,7 @@ import { sql } from '../../../platform/postgres/sql.ts';
 import { redriveStates, type RedriveCommand } from '../../domain/redrive.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import type { Json } from '../../present.ts';
+import { readCanary } from '../canary/canary-schema.ts';
 import { commandRedrive } from './command-redrive.ts';
 import { createRedrive, type CreateDeps } from './create-redrive.ts';
 import { createItemLines } from './follow/item-lines.ts';
@@ -36,7 +36,7 @@ import type { RedriveFilter, RedriveOptions } from './redrives-table.ts';
 const root = `${apiRoot('dlq')}/redrives`;
 
 /** `stopping` ends open streams. */
-export type RedriveRouteDeps = CreateDeps & Readonly<{ stopping: AbortSignal }>;
+export type RedriveRouteDeps = CreateDeps & Readonly<{ stopping: AbortSignal; hasBroker: boolean }>;
 
 export function addRedrivePlanRoutes(app: HttpApp, deps: RedriveRouteDeps): void {
   addCreateRoute(app, deps);
@@ -45,7 +45,7 @@ export function addRedrivePlanRoutes(app: HttpApp, deps: RedriveRouteDeps): void
   for (const one of commands) addCommandRoute(app, deps, one);
 }
 
-function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
+function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
   app.post(
     root,
     {
@@ -62,12 +62,11 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
     },
     async (request, reply) => {
       const { body } = request;
-      refuseUnsupported(body);
       const { kind = 'retry', reason } = body;
       const id = await createRedrive(deps, {
         kind,
         filter: readFilter(body.filter),
-        options: readOptions(kind, body),
+        options: readOptions(kind, body, deps),
         reason,
         actor: actorOf(request),
       });
@@ -76,20 +75,14 @@ function addCreateRoute(app: HttpApp, deps: CreateDeps): void {
   );
 }
 
-/** What would change the effect of the redrive must not be ignored. */
-function refuseUnsupported({ canary = null }: Static<typeof schemas.NewRedriveBody>): void {
-  if (canary === null) return;
-  const field = 'canary';
-  const message = `${field} is not supported yet; omit it`;
-  throw new AppError('SYS_DLQ_UNSUPPORTED', 'semantic', message, {
-    details: [{ field, reason: 'unsupported', message }],
-  });
-}
-
 /** A bulk decision sends nothing: what says how to send must not be ignored. */
-function readOptions(kind: RedriveKind, body: Static<typeof schemas.NewRedriveBody>): RedriveOptions {
-  const { rate_per_second = null, order, reopen } = body;
-  if (kind === 'retry') return { rate_per_second, order: order ?? 'key', reopen: reopen ?? false };
+function readOptions(
+  kind: RedriveKind,
+  body: Static<typeof schemas.NewRedriveBody>,
+  deps: RedriveRouteDeps,
+): RedriveOptions {
+  const { rate_per_second = null, order = 'key', reopen = false } = body;
+  if (kind === 'retry') return { rate_per_second, order, reopen, canary: readCanary(body.canary, deps) };
   for (const field of ['order', 'reopen', 'canary'] as const)
     if (body[field] !== undefined)
       throw invalidField('dlq', field, 'kind', `applies to the kind retry only, not to ${kind}`);

@@ -5,6 +5,7 @@ import { itemOutcomes } from '../../domain/redrive-item.ts';
 import { statuses } from '../../domain/message.ts';
 import { redriveKinds } from '../../domain/redrive-kind.ts';
 import { redriveStates } from '../../domain/redrive.ts';
+import { CanarySchema, NewCanarySchema } from '../canary/canary-schema.ts';
 import { exclusionReasons } from './plan-targets.ts';
 
 /** The requests and responses of the redrive routes; the OpenAPI document is generated from these. */
@@ -67,11 +68,7 @@ export const NewRedriveBody = Type.Object(
         description: 'Takes DEAD messages and those without an attempt left too, with a new retry budget.',
       }),
     ),
-    canary: Type.Optional(
-      nullable(
-        Type.Object({}, { description: 'Not supported yet: anything but null is answered with 422.' }),
-      ),
-    ),
+    canary: Type.Optional(nullable(NewCanarySchema)),
   },
   closed,
 );
@@ -117,7 +114,24 @@ const about = {
     rate_per_second: nullable(Type.Number(rates)),
     order: Type.Enum(['key', 'none']),
     reopen: Type.Optional(Type.Boolean()),
+    canary: Type.Optional(nullable(CanarySchema)),
   }),
+  stage: nullable(
+    Type.Integer({
+      minimum: 1,
+      description: 'The stage of the canary, from 1; one more than there are stages while the rest is sent.',
+    }),
+  ),
+  watch_until: nullable({
+    ...Timestamp,
+    description: 'The end of the window in which the stage is watched.',
+  }),
+  waiting_for: nullable(
+    Type.String({
+      description: 'What has to happen before it continues.',
+      examples: ['consumer group billing is at offset 3 of orders.v1/0, not beyond 7'],
+    }),
+  ),
 };
 
 const times = {
@@ -137,8 +151,15 @@ export const RedriveSchema: TSchema = Type.Object(
           Count,
         ]),
       ),
-      { description: '`selected` is the sum of the others but `excluded`.' },
+      {
+        description:
+          '`selected` is the sum of the others but `excluded`. `quiet`: published, and the window of its stage has closed.',
+      },
     ),
+    came_back_after: {
+      ...Count,
+      description: 'Messages that came back after the end; the receipt does not change.',
+    },
     excluded: Type.Array(
       Type.Object({
         reason: Type.Enum([...exclusionReasons]),

@@ -3,6 +3,7 @@ import type { Lease } from '../../../kernel/lease.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import type { WorkTable } from '../../../platform/work/work.ts';
+import type { Canary } from '../../domain/canary.ts';
 import type { RedriveState } from '../../domain/redrive.ts';
 import type { Status } from '../../domain/message.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
@@ -36,6 +37,8 @@ export type RedriveOptions = Readonly<{
   order: 'key' | 'none';
   /** Takes DEAD messages, and those without an attempt left, with a new budget. Missing in older redrives: false. */
   reopen?: boolean;
+  /** Missing in older redrives: none. */
+  canary?: Canary | null;
 }>;
 
 /** A redrive that this process has claimed. */
@@ -59,11 +62,20 @@ export async function holdRedrive(
   tx: Queryable,
   { id, lease }: Pick<LeasedRedrive, 'id' | 'lease'>,
   { state, lock }: Readonly<{ state: RedriveState; lock: Sql }>,
-): Promise<boolean> {
-  const rows = await tx.query(sql`
-    SELECT 1 FROM dlq.redrives WHERE id = ${id} AND state = ${state} AND lease_epoch = ${lease.epoch} ${lock}`);
-  return rows.length > 0;
+): Promise<HeldRedrive | null> {
+  const [held] = await tx.query<HeldRedrive>(sql`
+    SELECT CASE WHEN ${stageCount} > 0 THEN COALESCE(r.stage, 1) END AS stage,
+           COALESCE(COALESCE(r.stage, 1) <= ${stageCount}, false) AS "isStaged"
+    FROM dlq.redrives r
+    WHERE r.id = ${id} AND r.state = ${state} AND r.lease_epoch = ${lease.epoch} ${lock}`);
+  return held ?? null;
 }
+
+/** The stage of its canary; null without one. While it is staged, only messages that a stage has drawn are sent. */
+export type HeldRedrive = Readonly<{ stage: number | null; isStaged: boolean }>;
+
+/** NULL without a canary. */
+const stageCount: Sql = sql`jsonb_array_length(r.options #> '{canary,stages}')`;
 
 /** Null: without a limit. It may change while the redrive runs. */
 export async function readRate(db: Queryable, id: string): Promise<number | null> {

@@ -13,6 +13,8 @@ import {
   type PublishedById,
 } from '../publish-claimed.ts';
 import type { RetryDeps } from '../retry-message.ts';
+import { createCanaryRun, noteWaiting, type CanaryRun } from '../canary/run-canary.ts';
+import type { ConfirmDeps } from '../canary/confirm-stage.ts';
 import { claimItems, type ClaimedItems, type ClaimResult } from './claim-items.ts';
 import { finishRedrive, stopRedrive } from './end-redrive.ts';
 import { createHeldItems, type HeldItems } from './held-items.ts';
@@ -26,6 +28,8 @@ export type RunDeps = RetryDeps &
     db: Database;
     /** How long a target may accept nothing before the redrive stops. */
     outageMs: number;
+    /** Null without a broker. */
+    broker: ConfirmDeps['broker'];
   }>;
 
 /**
@@ -37,7 +41,7 @@ export type RunDeps = RetryDeps &
 export async function runRedrive(deps: RunDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
   const run = await startRun(deps, redrive);
   while (!leased.aborted) {
-    const next = await runRound(deps, run);
+    const next = await runRound(deps, run, leased);
     if (next === 'ended') return;
     if (next > 0) await sleep(Math.min(next, maxRestMs), leased);
   }
@@ -53,9 +57,12 @@ type Run = {
   readonly held: HeldItems;
   readonly backoff: TargetBackoff;
   readonly releases: ReleaseLimit;
+  readonly canary: CanaryRun;
   /** In flight in a process that is gone: position -> key. */
   foreign: Map<number, string | null>;
   pace: Pace;
+  /** The targets that are shown as waited for. */
+  outage: string;
   after: number;
   /** The lowest position that was released, or left waiting, in this pass. */
   again: number | null;
@@ -63,7 +70,8 @@ type Run = {
   unready: number | null;
 };
 
-async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedrive): Promise<Run> {
+async function startRun(deps: RunDeps, redrive: LeasedRedrive): Promise<Run> {
+  const { db, worker, outageMs } = deps;
   const nowMs = worker.clock.monotonicMs;
   const rows = await db.query<{ position: number; orderKey: string | null }>(sql`
     SELECT i.position, i.target || ' ' || encode(i.key_hash, 'hex') AS "orderKey" FROM dlq.redrive_items i
@@ -73,8 +81,10 @@ async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedriv
     held: createHeldItems(),
     backoff: createTargetBackoff(() => nowMs(), { giveUpAfterMs: outageMs }),
     releases: createReleaseLimit(),
+    canary: createCanaryRun({ ...deps, clock: worker.clock }, redrive),
     foreign: new Map(rows.map(({ position, orderKey }) => [position, orderKey])),
     pace: startPace(redrive.options.rate_per_second, nowMs()),
+    outage: '',
     after: 0,
     again: null,
     unready: null,
@@ -82,14 +92,16 @@ async function startRun({ db, worker, outageMs }: RunDeps, redrive: LeasedRedriv
 }
 
 /** Returns how long to rest before the next round. */
-async function runRound(deps: RunDeps, run: Run): Promise<number | 'ended'> {
+async function runRound(deps: RunDeps, run: Run, leased: AbortSignal): Promise<number | 'ended'> {
   const nowMs = deps.worker.clock.monotonicMs();
   const outage = run.backoff.expired();
   if (outage !== null) {
     await stopRedrive(deps.db, run.redrive, `${outage.target} accepts no messages: ${outage.error}`);
     return 'ended';
   }
+  if (await run.canary.hasStopped()) return 'ended';
   await dropLost(deps, run);
+  await showOutage(deps, run);
   run.after = Math.min(run.after, (run.backoff.takeReady() ?? Infinity) - 1);
   run.pace = changeRate(run.pace, await readRate(deps.db, run.redrive.id), nowMs);
   const allowed = allowance(run.pace, nowMs);
@@ -108,7 +120,7 @@ async function runRound(deps: RunDeps, run: Run): Promise<number | 'ended'> {
     case 'claimed':
       run.pace = spend(run.pace, claimed.items.claim.length, nowMs);
       if (run.unready !== null) return takeBack(run, run.unready);
-      return claimed.items.isAtEnd ? endPass(deps, run) : 0;
+      return claimed.items.isAtEnd ? endPass(deps, run, leased) : 0;
   }
 }
 
@@ -117,6 +129,14 @@ function takeBack(run: Run, from: number): number {
   run.after = Math.min(run.after, from - 1);
   run.unready = null;
   return releasedRestMs;
+}
+
+/** Names the targets that accept nothing now. */
+async function showOutage({ db }: RunDeps, run: Run): Promise<void> {
+  const targets = run.backoff.waiting().join(', ');
+  if (targets === run.outage) return;
+  await noteWaiting(db, run.redrive, targets === '' ? null : `accepts no messages: ${targets}`);
+  run.outage = targets;
 }
 
 /** claim -> publish -> settle */
@@ -214,8 +234,8 @@ async function dropLost({ db }: RunDeps, run: Run): Promise<void> {
   run.foreign = new Map([...run.foreign].filter(([position]) => left.has(position)));
 }
 
-/** The last item was reached: starts again with those that were left waiting, or finishes. */
-async function endPass(deps: RunDeps, run: Run): Promise<number | 'ended'> {
+/** The last item was reached: starts again with those that were left waiting, lets the canary go on, or finishes. */
+async function endPass(deps: RunDeps, run: Run, leased: AbortSignal): Promise<number | 'ended'> {
   const from = [run.again, run.held.startPass()].filter((position) => position !== null);
   run.again = null;
   if (from.length > 0) {
@@ -223,7 +243,9 @@ async function endPass(deps: RunDeps, run: Run): Promise<number | 'ended'> {
     return maxRestMs;
   }
   if (run.foreign.size > 0 || run.backoff.waiting().length > 0) return maxRestMs;
-  if (await finishRedrive(deps.db, run.redrive)) return 'ended';
-  run.after = 0;
-  return maxRestMs;
+  const next = await run.canary.next(leased);
+  if (next === 'ended') return 'ended';
+  if (next === 'finish' && (await finishRedrive(deps.db, run.redrive))) return 'ended';
+  if (next === 'finish' || next.isNewPass) run.after = 0;
+  return next === 'finish' ? maxRestMs : next.restMs;
 }

@@ -79,14 +79,20 @@ async function writeOutcomes(
     [sql`place`, sql`bigint[]`, ([, one]) => (one.end === 'published' ? one.offset : null)],
     [sql`reason`, sql`text[]`, ([, one]) => ('error' in one ? cleanText(one.error, 1000) : null)],
   ]);
+  // An item that came back before its acknowledgement keeps that, and gets its place.
   await tx.query(sql`
     UPDATE dlq.redrive_items i
-    SET outcome = ended.outcome, partition = ended.part, "offset" = ended.place, reason = ended.reason,
-        settled_at = clock_timestamp()
+    SET outcome = CASE WHEN ${cameBack} THEN i.outcome ELSE ended.outcome END,
+        partition = ended.part, "offset" = ended.place,
+        reason = CASE WHEN ${cameBack} THEN i.reason ELSE ended.reason END,
+        settled_at = CASE WHEN ${cameBack} THEN i.settled_at ELSE clock_timestamp() END
     FROM ${rows}
     WHERE i.message_id = ended.id AND i.redrive_id = ${redriveId} AND i.claim_epoch = ${epoch}
-      AND (i.outcome IS NULL OR (ended.outcome = 'published' AND i.outcome = ANY(${earlierThan('published')}::text[])))`);
+      AND (i.outcome IS NULL OR (ended.outcome = 'published' AND (
+        (${cameBack} AND i."offset" IS NULL) OR i.outcome = ANY(${earlierThan('published')}::text[]))))`);
 }
+
+const cameBack = sql`(i.outcome IS NOT DISTINCT FROM 'came_back')`;
 
 function earlierThan(outcome: ItemOutcome): readonly string[] {
   return outcomesBefore(outcome).filter((before) => before !== null);

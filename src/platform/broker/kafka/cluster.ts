@@ -18,7 +18,11 @@ export type TopicView = Readonly<{
   readAtMs: number;
 }>;
 
-export type ClusterView = Readonly<{ clusterId: string; topics: ReadonlyMap<string, TopicView> }>;
+export type ClusterView = Readonly<{
+  clusterId: string;
+  nodes: readonly number[];
+  topics: ReadonlyMap<string, TopicView>;
+}>;
 
 /**
  * Each purpose has its own connections: a fetch waits on the broker and blocks every later request on its connection.
@@ -93,7 +97,7 @@ export function createCluster(
     if (topics === 'all') known.clear();
     for (const topic of topics === 'all' ? [] : topics) known.delete(topic);
     for (const view of views.values()) if (view.code === undefined) known.set(view.topic, view);
-    return { clusterId: response.clusterId ?? '', topics: views };
+    return { clusterId: response.clusterId ?? '', nodes: [...nodes.keys()], topics: views };
   };
 
   return {

@@ -2,6 +2,8 @@ import {
   findCoordinatorV4,
   findCoordinatorV5,
   findCoordinatorV6,
+  listGroupsV4,
+  listGroupsV5,
   offsetCommitV8,
   offsetCommitV9,
   offsetFetchV8,
@@ -31,6 +33,23 @@ const groupKind = 0;
 
 /** Kafka accepts commits from non-members if the group is empty. */
 const noMember = { generation: -1, memberId: '' } as const;
+
+/** Each broker lists the groups that it coordinates. A share group has no committed offsets, and cannot be asked. */
+export async function listGroups(cluster: Cluster, deadline: Deadline): Promise<readonly string[]> {
+  const { nodes } = await cluster.describe([], deadline);
+  const listed = await Promise.all(
+    nodes.map((node) =>
+      cluster.askNode({ node, purpose: 'control' }, deadline, 'groups', (link) => {
+        const api = offered(link, [listGroupsV5.api, listGroupsV4.api]);
+        return responseOf(api.async(link.connection, [], []));
+      }),
+    ),
+  );
+  for (const { errorCode } of listed) check(errorCode, '*');
+  return listed.flatMap(({ groups }) =>
+    groups.filter(({ groupType }) => groupType !== 'share').map(({ groupId }) => groupId),
+  );
+}
 
 export async function committedOffsets(
   cluster: Cluster,

@@ -6,7 +6,7 @@ import { createCluster, type Cluster } from './cluster.ts';
 import { createConnections, type Endpoint } from './connections.ts';
 import { deadlineIn, within, type Deadline } from './deadline.ts';
 import { fetchRecords } from './fetch-records.ts';
-import { committedOffsets, mirrorPositions } from './group-offsets.ts';
+import { committedOffsets, listGroups, mirrorPositions } from './group-offsets.ts';
 import { protocolMessage } from './kafka-errors.ts';
 import { firstSince, lastStable, listOffsets, partitionKey } from './list-offsets.ts';
 import { listPartitions } from './list-partitions.ts';
@@ -53,6 +53,7 @@ export function createKafkaBroker(options: KafkaBrokerOptions): Broker {
       listPartitions(cluster, { matches, expected }, asking(signal)),
     fetch: (positions, limits, signal) => fetchRecords(cluster, positions, limits, signal),
     offsetAt: (partition, timestampMs, signal) => offsetAt(cluster, partition, timestampMs, asking(signal)),
+    groups: (signal) => listGroups(cluster, asking(signal)),
     committed: (group, partitions, signal) => committedOffsets(cluster, group, partitions, asking(signal)),
     mirror: (group, positions, signal) => mirrorPositions(cluster, group, positions, asking(signal)),
     unwritable: (topics, signal) => unwritableTopics(cluster, topics, asking(signal)),

@@ -112,8 +112,12 @@ function readerOf(state: State): Pick<Broker, 'clusterId' | 'partitions' | 'fetc
   };
 }
 
-function consumerGroupsOf(state: State): Pick<Broker, 'committed' | 'mirror'> {
+function consumerGroupsOf(state: State): Pick<Broker, 'groups' | 'committed' | 'mirror'> {
   return {
+    groups: async (signal) => {
+      check(state, signal);
+      return [...state.committed.keys()];
+    },
     committed: async (group, partitions, signal) => {
       check(state, signal);
       const offsets = state.committed.get(group);
