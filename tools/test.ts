@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,8 @@ import { buildGoTools, whyNoGoTools } from './go/go-tools.ts';
 import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
 import { findPgBouncer, startPgBouncer } from './pgbouncer/start-pgbouncer.ts';
 import { needsSessions } from './pgbouncer/needs-sessions.ts';
+import { readOptions, runTestFiles, runUnitTests, type TestOptions } from './run-test-files.ts';
+import { longestFirst } from './test-order.ts';
 
 /**
  * `npm test`: starts a real PostgreSQL 17 and a real Kafka 4 on free loopback ports, runs every test against
@@ -22,41 +23,75 @@ const everything = ['src/**/*.test.ts', 'tools/**/*.test.ts', 'tests/**/*.test.t
 const throughPooler = ['src/**/*.int.test.ts', 'tests/e2e/**/*.test.ts'];
 const poolerOption = '--through-pgbouncer';
 
-const runWithinMs = 40 * 60_000;
+const runMinutes = 40;
 /** Every transaction takes longer, and this run is not for everyday. */
-const poolerRunWithinMs = 60 * 60_000;
+const poolerRunMinutes = 60;
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   const pooler = args.find((arg) => arg === poolerOption || arg === `${poolerOption}=poll`);
-  const options = args.filter((arg) => arg.startsWith('-') && arg !== pooler);
-  const paths = args.filter((arg) => !arg.startsWith('-'));
+  const { options, paths } = readOptions(args.filter((arg) => arg !== pooler));
   const files = await findFiles(paths, pooler === undefined ? everything : throughPooler);
   if (files.length === 0) {
     process.stderr.write('no test file matches\n');
     return 1;
   }
-  const env: NodeJS.ProcessEnv = { ...process.env };
+  const units = files.filter(isUnitTest);
+  const others = longestFirst(files.filter((file) => !isUnitTest(file) && !isSkipped(file, pooler)));
   const stops: (() => Promise<void>)[] = [];
   try {
-    const needsServers = files.some((file) => !isUnitTest(file));
-    if (needsServers) {
-      stops.push(await providePostgres(env));
-      if (pooler !== undefined) stops.push(await providePooler(env, pooler.endsWith('=poll')));
-      if (files.some((file) => file.startsWith('tests/deploy/'))) await provideGoTools();
-      const kafka = await provideKafka(env);
-      if (kafka === 'missing' && env['CI'] === 'true') return 1;
-      if (kafka !== 'missing') stops.push(kafka);
-    }
-    const isSkipped = (file: string): boolean => pooler !== undefined && file in needsSessions;
-    for (const file of files.filter(isSkipped))
-      process.stderr.write(`not through PgBouncer: ${file}: ${needsSessions[file]}\n`);
-    const chosen = files.filter((file) => !isSkipped(file));
-    return await runTests(chosen, options, env, pooler === undefined ? runWithinMs : poolerRunWithinMs);
+    // The servers start meanwhile.
+    const unitRun = units.length === 0 ? 0 : runUnitTests(units, options);
+    const isReady = others.length === 0 || (await provideServers(others, pooler, stops));
+    const unitCode = await unitRun;
+    if (!isReady) return 1;
+    if (others.length === 0) return unitCode;
+    return Math.max(unitCode, await runWithin(pooler === undefined ? runMinutes : poolerRunMinutes, others, options));
   } finally {
     for (const stop of stops.toReversed()) await stop();
   }
+}
+
+/** Sets the variables by which tests find the servers. False if a server is missing that must be there. */
+async function provideServers(
+  files: readonly string[],
+  pooler: string | undefined,
+  stops: (() => Promise<void>)[],
+): Promise<boolean> {
+  const { env } = process;
+  stops.push(await providePostgres(env));
+  if (pooler !== undefined) stops.push(await providePooler(env, pooler.endsWith('=poll')));
+  if (files.some((file) => file.startsWith('tests/deploy/'))) await provideGoTools();
+  const kafka = await provideKafka(env);
+  if (kafka !== 'missing') stops.push(kafka);
+  return kafka !== 'missing' || env['CI'] !== 'true';
+}
+
+/** A test that fails before it stops its server keeps its file running; the run must end all the same. */
+async function runWithin(
+  minutes: number,
+  files: readonly string[],
+  options: TestOptions,
+): Promise<number> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  process.on('SIGINT', end).on('SIGTERM', end);
+  const watchdog = setTimeout(() => {
+    process.stderr.write(`\nthe tests did not end within ${minutes} minutes\n`);
+    end();
+  }, minutes * 60_000);
+  try {
+    return await runTestFiles(files, options, ending.signal);
+  } finally {
+    clearTimeout(watchdog);
+  }
+}
+
+function isSkipped(file: string, pooler: string | undefined): boolean {
+  if (pooler === undefined || !(file in needsSessions)) return false;
+  process.stderr.write(`not through PgBouncer: ${file}: ${needsSessions[file]}\n`);
+  return true;
 }
 
 function isUnitTest(file: string): boolean {
@@ -124,30 +159,4 @@ async function provideKafka(env: NodeJS.ProcessEnv): Promise<(() => Promise<void
   env['KAFKA_BROKERS'] = kafka.brokers;
   env['TEST_KAFKA_SASL_BROKERS'] = kafka.saslBrokers;
   return () => kafka.stop();
-}
-
-async function runTests(
-  files: readonly string[],
-  options: readonly string[],
-  env: NodeJS.ProcessEnv,
-  withinMs: number,
-): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    ['--test', '--test-concurrency=2', '--test-timeout=300000', ...options, ...files],
-    { stdio: 'inherit', env },
-  );
-  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on('SIGINT', forward).on('SIGTERM', forward);
-  // A test that fails before it stops its server keeps its file running; the run must end all the same.
-  const watchdog = setTimeout(() => {
-    process.stderr.write(`\nthe tests did not end within ${withinMs / 60_000} minutes\n`);
-    child.kill('SIGKILL');
-  }, withinMs);
-  return new Promise((resolve) =>
-    child.on('exit', (code) => {
-      clearTimeout(watchdog);
-      resolve(code ?? 1);
-    }),
-  );
 }

@@ -6,6 +6,7 @@ import { text, buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { sql } from '../../src/platform/postgres/sql.ts';
+import { childEnv } from '../support/child-env.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { databaseEnv } from '../support/pooler.ts';
 
@@ -35,7 +36,7 @@ after(async () => {
 
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
 function environment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', ...databaseEnv(database.url), ...env };
+  return { ...childEnv, USER: 'hanako', ...databaseEnv(database.url), ...env };
 }
 
 async function startServer(env: Readonly<Record<string, string>>): Promise<Server> {

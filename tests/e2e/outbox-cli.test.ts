@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { childEnv } from '../support/child-env.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { databaseEnv } from '../support/pooler.ts';
@@ -63,7 +64,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
 function environment(env: Readonly<Record<string, string>>): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', USER: 'hanako', ...databaseEnv(database.url), ...env };
+  return { ...childEnv, USER: 'hanako', ...databaseEnv(database.url), ...env };
 }
 
 async function startServer(destinations: object): Promise<Server> {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { childEnv } from './child-env.ts';
 
 /** The program as a person runs it: each command is a process of its own. */
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -22,7 +23,7 @@ export type Ended = Readonly<{ code: number | null; out: string; err: string }>;
 type Env = Readonly<Record<string, string>>;
 
 /** Of this process's environment only what a program needs to run: the test run's own settings stay out. */
-const environment = (env: Env): Env => ({ PATH: process.env['PATH'] ?? '', USER: 'hanako', ...env });
+const environment = (env: Env): Env => ({ ...childEnv, USER: 'hanako', ...env });
 
 export type ServerProcessOptions = Readonly<{
   args?: readonly string[];

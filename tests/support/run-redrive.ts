@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { childEnv } from './child-env.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -11,7 +12,7 @@ export async function runRedrive(
   env: Readonly<Record<string, string>>,
 ): Promise<Readonly<{ code: number | null; out: string; err: string }>> {
   const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', USER: 'hanako', ...env },
+    env: { ...childEnv, USER: 'hanako', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [out, err, [code]] = await Promise.all([

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { childEnv } from '../../support/child-env.ts';
 import type { FaultPlan } from './faults.ts';
 import { until } from './until.ts';
 
@@ -48,7 +49,7 @@ export async function startReplica(
 ): Promise<Replica> {
   const child = spawn(process.execPath, [program], {
     env: {
-      PATH: process.env['PATH'],
+      ...childEnv,
       PORT: '0',
       LOG_LEVEL: 'info',
       ...leaseSettings,

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { JobEvent, JobOutcome } from '../../../src/sdk/index.ts';
+import { childEnv } from '../../support/child-env.ts';
 import { guardScript } from './start-replica.ts';
 import { until } from './until.ts';
 
@@ -29,7 +30,7 @@ export async function startWorker(
   nodeOptions: readonly string[] = [],
 ): Promise<WorkerProcess> {
   const child = spawn(process.execPath, [...nodeOptions, program], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { ...childEnv, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const { pid } = child;
