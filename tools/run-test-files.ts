@@ -50,15 +50,15 @@ export async function runTestFiles(
     if (file === undefined) isGood = success;
     else seconds.set(relative(process.cwd(), file), ms / 1000);
   });
-  await pipeline(events, reporterOf(options['test-reporter']), process.stdout, { end: false });
+  const reporter = options['test-reporter'];
+  const output = reporter === 'spec' ? events.compose(new spec()) : events.compose(reporterOf(reporter));
+  await pipeline(output, process.stdout, { end: false });
   if (files.length > slowestShown) showSlowest(seconds);
   return isGood ? 0 : 1;
 }
 
 function reporterOf(name: string) {
   switch (name) {
-    case 'spec':
-      return new spec();
     case 'dot':
       return dot;
     case 'tap':

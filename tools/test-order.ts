@@ -3,6 +3,25 @@
  * slowest files when it ends.
  */
 export const longFiles: readonly string[] = [
+  'tests/e2e/jobs-through-sdk.test.ts',
+  'tests/e2e/saga-outage.test.ts',
+  'tests/docs/npm-start.test.ts',
+  'tests/e2e/database-rights.test.ts',
+  'tests/chaos/saga-participants.test.ts',
+  'tests/chaos/memory-work.test.ts',
+  'tests/chaos/memory-requests.test.ts',
+  'tests/chaos/two-replicas.test.ts',
+  'tests/e2e/package.test.ts',
+  'src/platform/broker/kafka/java-clients.int.test.ts',
+  'tests/e2e/jobs-push-outage.test.ts',
+  'tests/e2e/dlq-ingest-readiness.test.ts',
+  'src/sdk/jobs-worker.int.test.ts',
+  'src/outbox/accept/canonical-json.int.test.ts',
+  'src/notify/notify-round.int.test.ts',
+  'src/platform/broker/kafka/no-write-right.int.test.ts',
+  'src/platform/broker/kafka/recovery.int.test.ts',
+  'src/dlq/redrive/retry-all.int.test.ts',
+  'src/platform/embedded/embedded-postgres.int.test.ts',
 ];
 
 /** Long files first, the others by name. */

@@ -39,7 +39,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const units = files.filter(isUnitTest);
   const others = longestFirst(files.filter((file) => !isUnitTest(file) && !isSkipped(file, pooler)));
-  const stops: (() => Promise<void>)[] = [];
+  const stops = [await provideCompileCache(process.env)];
   try {
     // The servers start meanwhile.
     const unitRun = units.length === 0 ? 0 : runUnitTests(units, options);
@@ -47,7 +47,10 @@ async function main(args: readonly string[]): Promise<number> {
     const unitCode = await unitRun;
     if (!isReady) return 1;
     if (others.length === 0) return unitCode;
-    return Math.max(unitCode, await runWithin(pooler === undefined ? runMinutes : poolerRunMinutes, others, options));
+    return Math.max(
+      unitCode,
+      await runWithin(pooler === undefined ? runMinutes : poolerRunMinutes, others, options),
+    );
   } finally {
     for (const stop of stops.toReversed()) await stop();
   }
@@ -69,11 +72,7 @@ async function provideServers(
 }
 
 /** A test that fails before it stops its server keeps its file running; the run must end all the same. */
-async function runWithin(
-  minutes: number,
-  files: readonly string[],
-  options: TestOptions,
-): Promise<number> {
+async function runWithin(minutes: number, files: readonly string[], options: TestOptions): Promise<number> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   process.on('SIGINT', end).on('SIGTERM', end);
@@ -106,6 +105,14 @@ async function findFiles(paths: readonly string[], otherwise: readonly string[])
   const files: string[] = [];
   for await (const file of glob(patterns)) files.push(file);
   return files.toSorted();
+}
+
+/** The processes of a run load the same files hundreds of times. */
+async function provideCompileCache(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
+  if (env['NODE_COMPILE_CACHE'] !== undefined) return async () => {};
+  const folder = await mkdtemp(join(tmpdir(), 'redrive-compiled-'));
+  env['NODE_COMPILE_CACHE'] = folder;
+  return () => rm(folder, { recursive: true, force: true });
 }
 
 async function providePostgres(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {

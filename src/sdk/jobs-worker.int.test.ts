@@ -183,7 +183,7 @@ test('a handler whose job is cancelled is told to stop at once', async (t) => {
       started.resolve();
       return aborted.promise;
     },
-    { leaseMs: 3_600_000, pollMs: 60_000 },
+    { leaseMs: 3_600_000 },
   );
   const { jobId } = await jobs.enqueue(pool, queue, {});
   await started.promise;

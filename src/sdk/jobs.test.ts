@@ -40,6 +40,11 @@ const unstorable: readonly (readonly [what: string, payload: unknown, reason: Re
   ['half a character', ['\ud800'], /payload: 0 must not contain NUL or a lone surrogate/],
   ['a prototype', JSON.parse('{"__proto__": 1}'), /must not be used as a name/],
   ['too much', 'x'.repeat(1024 * 1024), /larger than 1048576 bytes/],
+  [
+    'short numbers that PostgreSQL writes as long ones',
+    Array(60_000).fill(1e308),
+    /takes 1\d{7} bytes as PostgreSQL writes it; at most 16777216/,
+  ],
   ['itself', itself(), /no JSON form: .*circular/],
   ['too many levels', nested(600), /nested deeper than 512/],
 ];

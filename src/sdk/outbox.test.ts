@@ -44,6 +44,11 @@ const unstorable: readonly (readonly [what: string, request: unknown, reason: Re
   ['a prototype', JSON.parse('{"__proto__":{"a":1}}'), /must not be used as a name/],
   ['a number that no double is', { qty: rawNumber('0.1000000000000000001') }, /qty .*double/],
   ['too much', { text: 'x'.repeat(1_048_576) }, /larger than 1048576 bytes/],
+  [
+    'short numbers that PostgreSQL writes as long ones',
+    { n: Array(60_000).fill(1e308) },
+    /takes 1\d{7} bytes as PostgreSQL writes it; at most 16777216/,
+  ],
   ['600 levels', deep(600), /512 levels/],
   ['a million levels', deepObject(1_000_000), /./],
   ['a toJSON that throws', { toJSON: () => assert.fail('no form') }, /no form/],

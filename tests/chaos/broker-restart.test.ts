@@ -85,7 +85,7 @@ describe('When the broker goes away and comes back', { skip: await whyNoKafka() 
     await at.taken();
     const warmUp = (await rowsOf(at)).find(({ name }) => name === 'warm-up');
     assert.equal((await retryOne(warmUp?.id ?? '', replica))?.status, 200);
-    kafka.pause();
+    await kafka.pause();
     const { row, reason } = await retryInVain(at, replica);
     assert.equal(reason, 'in_doubt');
     await untilDegraded(replica);

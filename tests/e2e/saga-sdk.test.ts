@@ -105,6 +105,8 @@ test('what cannot be stored is refused before the database is asked, and a rollb
   const client = await pool.connect();
   await client.query('BEGIN');
   await assert.rejects(saga.start(client, 'no-such', []), /payload is an object/);
+  const wide = { n: Array<number>(60_000).fill(1e308) };
+  await assert.rejects(saga.start(client, 'no-such', wide), /at most 16777216 are accepted/);
   await assert.rejects(saga.start(client, 'no-such', { a: '\0' }), /NUL/);
   await assert.rejects(saga.start(client, 'no-such', {}, { key: 'ü' }), /visible ASCII/);
   await assert.rejects(saga.start(client, 'x'.repeat(300), {}), /1 to 255/);

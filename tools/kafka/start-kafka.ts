@@ -1,4 +1,4 @@
-import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ export type RunningKafka = Readonly<{
   kill(): Promise<void>;
   /** On the same ports and data, after stop, kill or while running. */
   restart(): Promise<void>;
-  /** Connections stay open, nothing answers. */
-  pause(): void;
+  /** Connections stay open, nothing answers once it has resolved. */
+  pause(): Promise<void>;
   resume(): void;
   /** Runs one of Kafka's own tools by class name, or a `.java` file, with the Kafka jars. */
   javaTool(program: string, args: readonly string[], stdin?: string): Promise<JavaResult>;
@@ -73,7 +73,10 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
       await server.end('SIGTERM');
       server = await start();
     },
-    pause: () => void server.process.kill('SIGSTOP'),
+    pause: async () => {
+      server.process.kill('SIGSTOP');
+      await untilStopped(server.process.pid);
+    },
     resume: () => void server.process.kill('SIGCONT'),
     javaTool: (program, args, stdin) => runJava(libs, program, args, stdin),
   };
@@ -115,6 +118,17 @@ async function answers(port: number): Promise<boolean> {
   } finally {
     connection.socket.destroy();
   }
+}
+
+/** On a busy machine threads go on for a moment after the signal was sent. */
+async function untilStopped(pid: number | undefined): Promise<void> {
+  const tasks = `/proc/${pid}/task`;
+  const isStopped = async (thread: string): Promise<boolean> => {
+    const stat = await readFile(join(tasks, thread, 'stat'), 'utf8').catch(() => ') T');
+    return stat.slice(stat.lastIndexOf(')')).startsWith(') T');
+  };
+  const threads = (): Promise<readonly string[]> => readdir(tasks).catch(() => []);
+  while ((await Promise.all((await threads()).map(isStopped))).includes(false)) await wait(5);
 }
 
 /** Three at once, so that they differ. */

@@ -163,7 +163,7 @@ describe('When Kafka goes away and comes back', { skip: await whyNoKafka() }, ()
     const topic = newTopic();
     await broker.createTopic(topic, 1);
     await broker.publish([record(topic)], soon);
-    kafka.pause();
+    await kafka.pause();
     const began = performance.now();
     const [unknown] = await broker.publish([record(topic, { value: Buffer.from('late') })], {
       timeoutMs: 500,
@@ -188,7 +188,7 @@ describe('When Kafka goes away and comes back', { skip: await whyNoKafka() }, ()
     const [info] = await partitionsOf(another, topic);
     assert.ok(info);
     await another.publish([record(topic)], soon);
-    kafka.pause();
+    await kafka.pause();
     const fetching = assert.rejects(another.fetch([positionAt(info, 1n)], limits));
     const publishing = another.publish([record(topic)], soon);
     const began = performance.now();
