@@ -43,6 +43,19 @@ test('a topic keeps its newest records, and a fetch below the log start returns 
   assert.equal(batchOf((await broker.fetch([positionAt(info, 7n)], limits))[0]).records.length, 3);
 });
 
+test('small records count with their objects, which take more memory than their bytes', async () => {
+  const broker = createLocalBroker({ bytesPerTopic: 1_000_000 });
+  const topic = newTopic();
+  await broker.createTopic(topic, 1);
+  const small = record(topic, { value: Buffer.from('1') });
+  await broker.publish(
+    Array.from({ length: 5000 }, () => small),
+    soon,
+  );
+  const [info] = await partitionsOf(broker, topic);
+  assert.ok(info && info.end - info.start < 2500n, `${info?.start} to ${info?.end}`);
+});
+
 test('the partitions of a topic share its bytes, and each always keeps its last record', async () => {
   const small = record('any', { value: Buffer.alloc(300) });
   const broker = createLocalBroker({ bytesPerTopic: 6 * storedBytes(small) });
