@@ -1,7 +1,8 @@
 import { findGroup } from '../src/dlq/browse/find-group.ts';
 import { listGroups, type GroupFilter } from '../src/dlq/browse/list-groups.ts';
-import { listMessages, type MessageFilter } from '../src/dlq/browse/list-messages.ts';
+import { listMessages } from '../src/dlq/browse/list-messages.ts';
 import { listTopics } from '../src/dlq/browse/list-topics.ts';
+import type { MessageFilter } from '../src/dlq/message-filter.ts';
 import { compactCounts } from '../src/dlq/upkeep/topic-counts.ts';
 import type { Queryable } from '../src/platform/postgres/database.ts';
 import { sql, type Sql } from '../src/platform/postgres/sql.ts';
@@ -23,12 +24,12 @@ try {
   const first = { by: 'keyset', after: null, pageSize: 20 } as const;
   const lists: readonly (readonly [string, MessageFilter])[] = [
     ['all messages', {}],
-    ['by status, common', { status: 'RESOLVED' }],
-    ['by status, rare', { status: 'DEAD' }],
+    ['by status, common', { status: ['RESOLVED'] }],
+    ['by status, rare', { status: ['DEAD'] }],
     ['by original topic', { topic: 'topic-7.v1' }],
     ['by dead-letter topic', { topic: 'topic-7.dlq.v1' }],
-    ['by topic and status, common', { topic: 'topic-7.v1', status: 'RESOLVED' }],
-    ['by topic and status, rare', { topic: 'topic-7.v1', status: 'DEAD' }],
+    ['by topic and status, common', { topic: 'topic-7.v1', status: ['RESOLVED'] }],
+    ['by topic and status, rare', { topic: 'topic-7.v1', status: ['DEAD'] }],
     ['by a topic that is not there', { topic: 'nothing.v1' }],
   ];
   process.stdout.write(

@@ -115,6 +115,25 @@ TABLE dlq.group_counts
     hour timestamp with time zone NOT NULL
     messages bigint NOT NULL
     arrived bigint NOT NULL
+TABLE dlq.index_queue WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000)
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+    is_backfill boolean NOT NULL DEFAULT false
+    queued_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    message_ids uuid[] NOT NULL
+TABLE dlq.message_facets WITH (autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02)
+    message_id uuid NOT NULL
+    created_at timestamp with time zone NOT NULL
+    error_class text
+    key_hash bytea
+    consumer_group text
+    search tsvector
+TABLE dlq.message_facets_archive
+    message_id uuid NOT NULL
+    created_at timestamp with time zone NOT NULL
+    error_class text
+    key_hash bytea
+    consumer_group text
+    search tsvector
 TABLE dlq.message_history
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     message_id uuid NOT NULL
@@ -611,6 +630,9 @@ CONSTRAINT dlq.dlq_messages_archive chk_dlq_messages_status CHECK (((status)::te
 CONSTRAINT dlq.dlq_messages_archive dlq_messages_archive_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.fingerprints fingerprints_pkey PRIMARY KEY (fingerprint)
 CONSTRAINT dlq.group_counts group_counts_pkey PRIMARY KEY (fingerprint, original_topic, consumer_group, status, hour)
+CONSTRAINT dlq.index_queue index_queue_pkey PRIMARY KEY (is_backfill, queued_at, id)
+CONSTRAINT dlq.message_facets message_facets_pkey PRIMARY KEY (message_id)
+CONSTRAINT dlq.message_facets_archive message_facets_archive_pkey PRIMARY KEY (message_id)
 CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
 CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text, 'applied'::text])))
 CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
@@ -697,13 +719,16 @@ CREATE INDEX idx_dlq_messages_fingerprint ON dlq.dlq_messages USING btree (finge
 CREATE INDEX idx_dlq_messages_original_topic ON dlq.dlq_messages USING btree (original_topic, status, created_at, id)
 CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages USING btree (source_topic, status, created_at, id) INCLUDE (original_topic)
 CREATE INDEX idx_dlq_messages_status ON dlq.dlq_messages USING btree (status, created_at, id)
+CREATE INDEX idx_dlq_messages_unroutable ON dlq.dlq_messages USING btree (created_at, id) WHERE unroutable
 CREATE UNIQUE INDEX uq_dlq_messages_source ON dlq.dlq_messages USING btree (source_topic_id, source_partition, source_offset)
-CREATE INDEX dlq_messages_archive_created_at_idx ON dlq.dlq_messages_archive USING btree (created_at)
-CREATE INDEX dlq_messages_archive_original_topic_idx ON dlq.dlq_messages_archive USING btree (original_topic)
 CREATE UNIQUE INDEX dlq_messages_archive_pkey ON dlq.dlq_messages_archive USING btree (id)
-CREATE INDEX dlq_messages_archive_status_idx ON dlq.dlq_messages_archive USING btree (status)
+CREATE INDEX idx_dlq_messages_archive_created_at ON dlq.dlq_messages_archive USING btree (created_at, id)
+CREATE INDEX idx_dlq_messages_archive_fingerprint ON dlq.dlq_messages_archive USING btree (fingerprint, status, created_at, id) WHERE (fingerprint IS NOT NULL)
+CREATE INDEX idx_dlq_messages_archive_original_topic ON dlq.dlq_messages_archive USING btree (original_topic, status, created_at, id)
 CREATE INDEX idx_dlq_messages_archive_source ON dlq.dlq_messages_archive USING btree (source_topic_id, source_partition, source_offset)
-CREATE INDEX idx_dlq_messages_archive_source_topic ON dlq.dlq_messages_archive USING btree (source_topic)
+CREATE INDEX idx_dlq_messages_archive_source_topic ON dlq.dlq_messages_archive USING btree (source_topic, status, created_at, id) INCLUDE (original_topic)
+CREATE INDEX idx_dlq_messages_archive_status ON dlq.dlq_messages_archive USING btree (status, created_at, id)
+CREATE INDEX idx_dlq_messages_archive_unroutable ON dlq.dlq_messages_archive USING btree (created_at, id) WHERE unroutable
 CREATE UNIQUE INDEX fingerprints_pkey ON dlq.fingerprints USING btree (fingerprint)
 CREATE INDEX idx_dlq_fingerprints_last_at ON dlq.fingerprints USING btree (last_at, fingerprint)
 CREATE INDEX idx_dlq_fingerprints_prefix ON dlq.fingerprints USING btree (fingerprint text_pattern_ops)
@@ -711,6 +736,17 @@ CREATE INDEX idx_dlq_group_changes_fingerprint ON dlq.group_changes USING btree 
 CREATE UNIQUE INDEX group_counts_pkey ON dlq.group_counts USING btree (fingerprint, original_topic, consumer_group, status, hour)
 CREATE INDEX idx_dlq_group_counts_hour ON dlq.group_counts USING btree (hour) WHERE (hour > '1970-01-01 00:00:00+00'::timestamp with time zone)
 CREATE INDEX idx_dlq_group_counts_topic ON dlq.group_counts USING btree (original_topic, fingerprint)
+CREATE UNIQUE INDEX index_queue_pkey ON dlq.index_queue USING btree (is_backfill, queued_at, id)
+CREATE INDEX idx_dlq_facets_consumer_group ON dlq.message_facets USING btree (consumer_group, created_at, message_id) WHERE (consumer_group IS NOT NULL)
+CREATE INDEX idx_dlq_facets_error_class ON dlq.message_facets USING btree (error_class, created_at, message_id) WHERE (error_class IS NOT NULL)
+CREATE INDEX idx_dlq_facets_key_hash ON dlq.message_facets USING btree (key_hash, created_at, message_id) WHERE (key_hash IS NOT NULL)
+CREATE INDEX idx_dlq_facets_search ON dlq.message_facets USING gin (search) WITH (gin_pending_list_limit='1024')
+CREATE UNIQUE INDEX message_facets_pkey ON dlq.message_facets USING btree (message_id)
+CREATE INDEX message_facets_archive_consumer_group_created_at_message_id_idx ON dlq.message_facets_archive USING btree (consumer_group, created_at, message_id) WHERE (consumer_group IS NOT NULL)
+CREATE INDEX message_facets_archive_error_class_created_at_message_id_idx ON dlq.message_facets_archive USING btree (error_class, created_at, message_id) WHERE (error_class IS NOT NULL)
+CREATE INDEX message_facets_archive_key_hash_created_at_message_id_idx ON dlq.message_facets_archive USING btree (key_hash, created_at, message_id) WHERE (key_hash IS NOT NULL)
+CREATE UNIQUE INDEX message_facets_archive_pkey ON dlq.message_facets_archive USING btree (message_id)
+CREATE INDEX message_facets_archive_search_idx ON dlq.message_facets_archive USING gin (search) WITH (gin_pending_list_limit='1024')
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
 CREATE INDEX idx_redrive_items_acked ON dlq.redrive_items USING btree (redrive_id, settled_at) WHERE ((stage IS NOT NULL) AND (outcome = ANY (ARRAY['published'::text, 'came_back'::text])))
 CREATE INDEX idx_redrive_items_blocking ON dlq.redrive_items USING btree (redrive_id, key_hash) WHERE ((key_hash IS NOT NULL) AND (outcome = ANY (ARRAY['failed'::text, 'unknown'::text, 'skipped'::text, 'came_back'::text])))
@@ -811,10 +847,17 @@ CREATE TRIGGER saga_states_refuse_delete BEFORE DELETE ON saga.saga_states FOR E
 CREATE TRIGGER saga_states_refuse_truncate BEFORE TRUNCATE ON saga.saga_states FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
 CREATE TRIGGER saga_step_logs_complete_row BEFORE INSERT ON saga.saga_step_logs FOR EACH ROW WHEN ((new.attempt IS NULL)) EXECUTE FUNCTION saga.complete_log_row()
 CREATE TRIGGER saga_step_logs_refuse_truncate BEFORE TRUNCATE ON saga.saga_step_logs FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
+CREATE TRIGGER trg_dlq_messages_archive_delete_facets AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_archived_facets()
+CREATE TRIGGER trg_dlq_messages_archive_facets AFTER INSERT ON dlq.dlq_messages_archive REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.archive_facets()
+CREATE TRIGGER trg_dlq_messages_archive_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages_archive FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
+CREATE TRIGGER trg_dlq_messages_delete_facets AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_facets()
+CREATE TRIGGER trg_dlq_messages_queue_changed AFTER UPDATE OF created_at, error_message, error_class, consumer_group, message_key, raw_value, payload ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.queue_changed()
+CREATE TRIGGER trg_dlq_messages_queue_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.queue_inserted()
+CREATE TRIGGER trg_dlq_messages_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
 CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN ((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION dlq.update_updated_at()
 CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
@@ -914,6 +957,29 @@ BEGIN
     END LOOP;
     RETURN v_adopted;
 END $function$
+
+CREATE OR REPLACE FUNCTION dlq.archive_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    WITH moved AS (
+        DELETE FROM dlq.message_facets f USING new_rows n WHERE f.message_id = n.id
+        RETURNING f.message_id, f.created_at, f.error_class, f.key_hash, f.consumer_group, f.search
+    ), archived AS (
+        INSERT INTO dlq.message_facets_archive (message_id, created_at, error_class, key_hash, consumer_group, search)
+        SELECT message_id, created_at, error_class, key_hash, consumer_group, search FROM moved
+        ON CONFLICT (message_id) DO NOTHING
+    )
+    INSERT INTO dlq.index_queue (message_ids)
+    SELECT array_agg(id) FROM (
+        SELECT n.id, (row_number() OVER () - 1) / 100 AS part FROM new_rows n
+        WHERE NOT EXISTS (SELECT FROM moved WHERE moved.message_id = n.id)
+    ) AS numbered
+    GROUP BY part;
+    RETURN NULL;
+END;
+$function$
 
 CREATE OR REPLACE PROCEDURE dlq.archive_old_dlq_messages(IN p_retention_days integer DEFAULT 30, IN p_batch_size integer DEFAULT 1000)
  LANGUAGE plpgsql
@@ -1292,6 +1358,27 @@ BEGIN
 END;
 $function$
 
+CREATE OR REPLACE FUNCTION dlq.delete_archived_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    DELETE FROM dlq.message_facets_archive f USING old_rows o WHERE f.message_id = o.id;
+    RETURN NULL;
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.delete_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    DELETE FROM dlq.message_facets f USING old_rows o
+    WHERE f.message_id = o.id AND NOT EXISTS (SELECT FROM dlq.dlq_messages_archive a WHERE a.id = o.id);
+    RETURN NULL;
+END;
+$function$
+
 CREATE OR REPLACE FUNCTION outbox.drop_old_audit(p_keep interval)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1487,6 +1574,35 @@ BEGIN
     FROM seen
     WHERE f.fingerprint = seen.fingerprint AND (seen.first_at < f.first_at OR seen.last_at > f.last_at);
 END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.index_messages(p_ids uuid[], p_has_text boolean DEFAULT true)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+    WITH live AS (
+        INSERT INTO dlq.message_facets AS f (message_id, created_at, error_class, key_hash, consumer_group, search)
+        SELECT t.id, t.created_at, left(t.error_class, 256), sha256(t.message_key), left(t.consumer_group, 255),
+               CASE WHEN p_has_text
+                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload, t.raw_value) ELSE '' END
+        FROM dlq.dlq_messages t WHERE t.id = ANY(p_ids)
+        ON CONFLICT (message_id) DO UPDATE
+        SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,
+            consumer_group = EXCLUDED.consumer_group, search = EXCLUDED.search
+        RETURNING 1
+    ), archived AS (
+        INSERT INTO dlq.message_facets_archive AS f
+            (message_id, created_at, error_class, key_hash, consumer_group, search)
+        SELECT t.id, t.created_at, left(t.error_class, 256), sha256(t.message_key), left(t.consumer_group, 255),
+               CASE WHEN p_has_text
+                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload, t.raw_value) ELSE '' END
+        FROM dlq.dlq_messages_archive t WHERE t.id = ANY(p_ids)
+        ON CONFLICT (message_id) DO UPDATE
+        SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,
+            consumer_group = EXCLUDED.consumer_group, search = EXCLUDED.search
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM live) + (SELECT count(*) FROM archived);
 $function$
 
 CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
@@ -1916,6 +2032,50 @@ BEGIN
 END;
 $procedure$
 
+CREATE OR REPLACE FUNCTION dlq.queue_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    DELETE FROM dlq.message_facets WHERE message_id = NEW.id;
+    INSERT INTO dlq.index_queue (message_ids) VALUES (ARRAY[NEW.id]);
+    RETURN NULL;
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.queue_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    INSERT INTO dlq.index_queue (message_ids)
+    SELECT array_agg(id) FROM (SELECT id, (row_number() OVER () - 1) / 100 AS part FROM new_rows) AS numbered
+    GROUP BY part;
+    RETURN NULL;
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.readable_text(p_bytes bytea)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+DECLARE
+    v_length INT := octet_length(p_bytes);
+BEGIN
+    FOR i IN 1..LEAST(3, v_length) LOOP
+        CONTINUE WHEN get_byte(p_bytes, v_length - i) BETWEEN 128 AND 191;
+        IF get_byte(p_bytes, v_length - i) >= 192 THEN
+            v_length := v_length - i;
+        END IF;
+        EXIT;
+    END LOOP;
+    RETURN convert_from(substring(p_bytes FROM 1 FOR v_length), 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN regexp_replace(encode(p_bytes, 'escape'), '\\[0-7]{3}', ' ', 'g');
+END;
+$function$
+
 CREATE OR REPLACE FUNCTION outbox.refuse_change_of_audit()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2000,6 +2160,86 @@ CREATE OR REPLACE FUNCTION outbox.request_digest(destination text, ordering_key 
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (json_typeof(request) = 'object'::text) THEN ('sha256:'::text || encode(sha256(convert_to((((((('{"destination":'::text || to_json(destination)) || ',"ordering_key":'::text) || COALESCE((to_json(ordering_key))::text, 'null'::text)) || ',"request":'::text) || outbox.join_pieces(outbox.json_pieces(request), ARRAY['"trace_id"'::text, '"idempotency_key"'::text])) || '}'::text), 'UTF8'::name)), 'hex'::text)) ELSE NULL::text END
 
+CREATE OR REPLACE FUNCTION dlq.search_query(p_text text)
+ RETURNS tsquery
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+BEGIN
+    RETURN (
+        SELECT string_agg(
+                   CASE WHEN length(word) = 1 AND octet_length(word) > 2 THEN '''' || word || ''':*'
+                        ELSE '''' || word || '''' END, ' & ')
+        FROM unnest(dlq.search_words(p_text, true)) AS word
+    )::tsquery;
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.search_vector(p_class text, p_error text, p_payload jsonb, p_raw bytea)
+ RETURNS tsvector
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+BEGIN
+    RETURN array_to_tsvector(dlq.search_words(
+        concat_ws(' ', left(p_class, 1024), left(p_error, 8192), dlq.searched_value(p_payload, p_raw)), false));
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.search_words(p_text text, p_is_query boolean)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+AS $function$
+DECLARE
+    v_cjk CONSTANT TEXT := '[\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff'
+                        || '\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+';
+    v_text TEXT := p_text;
+    v_pairs TEXT[] := '{}';
+BEGIN
+    IF octet_length(v_text) > char_length(v_text) THEN
+        v_text := normalize(v_text, NFKC);
+        IF v_text ~ v_cjk THEN
+            v_pairs := ARRAY(
+                SELECT substr(run[1], i, 2)
+                FROM regexp_matches(v_text, v_cjk, 'g') AS run,
+                     generate_series(1, GREATEST(length(run[1]) - CASE WHEN p_is_query THEN 1 ELSE 0 END, 1)) AS i
+            );
+            v_text := regexp_replace(v_text, v_cjk, ' ', 'g');
+        END IF;
+    END IF;
+    v_text := lower(v_text COLLATE pg_c_utf8);
+    v_text := regexp_replace(v_text COLLATE pg_c_utf8, '[^[:alnum:]]+', ' ', 'g');
+    RETURN v_pairs || ARRAY(
+        SELECT left(word, 60) FROM unnest(string_to_array(v_text, ' ')) AS word WHERE word <> ''
+    );
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.searched_value(p_payload jsonb, p_raw bytea)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+    v_bytes BYTEA := substring(p_raw FROM 1 FOR 8192);
+    v_text TEXT;
+BEGIN
+    IF p_payload IS NOT NULL
+       AND (p_raw IS NULL OR (octet_length(p_raw) <= 65536 AND position('\x5c'::bytea IN v_bytes) > 0))
+       AND platform.json_bytes(p_payload) <= 1048576
+    THEN
+        v_text := left(p_payload::text, 8192);
+    ELSE
+        v_text := dlq.readable_text(v_bytes);
+    END IF;
+    IF p_payload IS NOT NULL AND strpos(v_text, '\') > 0 THEN
+        v_text := regexp_replace(v_text, '\\(?:u[[:xdigit:]]{4}|.)', ' ', 'g');
+    END IF;
+    RETURN v_text;
+END;
+$function$
+
 CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, p_hash text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text, OUT current_hash text)
  RETURNS record
  LANGUAGE plpgsql
@@ -2080,6 +2320,20 @@ BEGIN
     PERFORM pg_notify('redrive', 'saga')
     WHERE EXISTS (SELECT 1 FROM platform.idle_workers WHERE channel = 'saga' AND idle_until > clock_timestamp());
 END $function$
+
+CREATE OR REPLACE FUNCTION dlq.truncate_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF TG_TABLE_NAME = 'dlq_messages' THEN
+        TRUNCATE dlq.message_facets;
+    ELSE
+        TRUNCATE dlq.message_facets_archive;
+    END IF;
+    RETURN NULL;
+END;
+$function$
 
 CREATE OR REPLACE FUNCTION dlq.update_updated_at()
  RETURNS trigger

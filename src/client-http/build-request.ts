@@ -34,7 +34,8 @@ export function buildRequest(id: OperationId, input: Input, context: RequestCont
   const hasBody = method === 'POST';
   if (!hasBody)
     for (const [name, value] of Object.entries(rest))
-      if (value !== undefined) url.searchParams.set(name, textOf(value));
+      for (const one of Array.isArray(value) ? (value as readonly unknown[]) : [value])
+        if (one !== undefined) url.searchParams.append(name, textOf(one));
   const body =
     hasBody && Object.values(rest).some((value) => value !== undefined) ? serializeFields(rest) : undefined;
   const key = takesKey ? (context.idempotencyKey ?? keyIn(input)) : undefined;

@@ -41,6 +41,8 @@ import { messageGauges } from './upkeep/gauges.ts';
 import { ingestCheck } from './ingest/ingest-check.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
 import { deriveFingerprints } from './upkeep/derive-fingerprints.ts';
+import { createGroupRetention } from './upkeep/group-retention.ts';
+import { createMessageIndexer, indexCheck } from './upkeep/index-messages.ts';
 import { createRedriveRetention } from './upkeep/redrive-retention.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
@@ -176,8 +178,9 @@ export function createDlq(deps: DlqDeps): Dlq {
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),
     maintenance: createMaintenance(deps, log),
-    checks:
-      broker === null
+    checks: [
+      indexCheck(db),
+      ...(broker === null
         ? []
         : [
             brokerCheck(broker),
@@ -186,7 +189,8 @@ export function createDlq(deps: DlqDeps): Dlq {
               openTransactionAlertMs: options.openTransactionAlertMs,
               discoveryTrouble: () => reader?.discoveryTrouble() ?? { failure: null, denied: [] },
             }),
-          ],
+          ]),
+    ],
   };
 }
 
@@ -259,7 +263,12 @@ function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logge
     ...messageGauges(metrics, db, { isArchiving: options.archive.enabled }),
     log,
   });
-  const always = [gauges, createRedriveRetention(worker, log)];
+  const always = [
+    gauges,
+    createMessageIndexer(worker, log),
+    createRedriveRetention(worker, log),
+    createGroupRetention(worker, log),
+  ];
   if (!options.archive.enabled) return always;
   const onArchived = (count: number): void => archived.inc(count);
   return [...always, createMessageArchive(worker, { db, log, onArchived }, options.archive)];
@@ -279,7 +288,7 @@ function createReader(
     decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
     maxRetries: options.maxRetries,
     makeId: createUuidMaker(deps.clock),
-    storeFingerprints: createFingerprintStore(),
+    storeFingerprints: createFingerprintStore(deps.clock),
     isDeadLetterTopic,
     namedTopics: options.topicPatterns.filter((pattern) => !/[*?]/.test(pattern)),
     group: options.consumerGroup,

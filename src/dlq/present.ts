@@ -44,6 +44,24 @@ export function presentMessage(message: Message): Json {
   };
 }
 
+/** For lists: the beginning of the value and its size in place of the payload. */
+export function presentListedMessage(message: Message): Json {
+  const { payload: _, ...rest } = presentMessage(message);
+  const { bytes = null, start = null } = message.value ?? {};
+  return { ...rest, payload_preview: start === null ? null : previewOf(start, bytes), payload_bytes: bytes };
+}
+
+const previewLength = 200;
+
+/** The beginning of the value in one line; null if it is not text. */
+function previewOf(start: Buffer, bytes: bigint | null): string | null {
+  const isCut = bytes !== null && bytes > BigInt(start.length);
+  const text = isCut ? start.toString('utf8').replace(/\uFFFD{1,3}$/, '') : start.toString('utf8');
+  if (/[\uFFFD\0]/.test(text)) return null;
+  const shown = Array.from(text.replaceAll(/\s+/g, ' ').trim());
+  return shown.slice(0, previewLength).join('') + (isCut || shown.length > previewLength ? '…' : '');
+}
+
 /** Also has what would make a list too long. */
 export function presentWholeMessage(message: Message): Json {
   return { ...presentMessage(message), error_stack: message.errorStack };

@@ -14,24 +14,15 @@ import { statuses } from './domain/message.ts';
 /** The requests and responses of the routes; the OpenAPI document is generated from these. */
 
 const Offset = Type.Integer({ minimum: 0 });
-const StatusSchema = Type.Enum([...statuses]);
+export const StatusSchema = Type.Enum([...statuses]);
 
 /** Kafka's limit for topic names. */
-const TopicParameter = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });
+export const TopicParameter = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });
 
 /** Checked by `parseMessageId`: clients rely on the wording of its error. */
 export const IdParams = Type.Object({ id: Uuid });
 export const TopicParams = Type.Object({ topic: TopicParameter });
 export const TopicListQuery = Type.Object({ ...pageParameters }, closed);
-export const MessageListQuery = Type.Object(
-  {
-    topic: Type.Optional(TopicParameter),
-    status: Type.Optional(StatusSchema),
-    ...pageParameters,
-  },
-  closed,
-);
-
 export const OptionalReasonBody = Type.Optional(
   nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)),
 );
@@ -61,60 +52,84 @@ export const SeekBody = Type.Object(
   },
 );
 
+const messageHead = {
+  id: Type.String({ format: 'uuid' }),
+  original_topic: Type.String({ examples: ['orders.v1'] }),
+  error_message: Type.String({ examples: ['timed out after 3000 ms'] }),
+  retry_count: Type.Integer(),
+  max_retries: Type.Integer({ examples: [3] }),
+};
+
+const messageFacts = {
+  status: StatusSchema,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  last_retry_at: nullable(Timestamp),
+  source_topic: nullable(
+    Type.String({ examples: ['orders.dlq.v1'], description: 'The dead-letter topic it was read from.' }),
+  ),
+  source_partition: nullable(Type.Integer({ examples: [0] })),
+  source_offset: nullable(Offset),
+  key: nullable(Type.String({ examples: ['order-7'] })),
+  key_base64: Type.Optional(
+    Type.String({ examples: ['b3JkZXItNw=='], description: 'Only if the key is not text.' }),
+  ),
+  error_class: nullable(Type.String({ examples: ['java.net.SocketTimeoutException'] })),
+  consumer_group: nullable(Type.String({ examples: ['billing'] })),
+  original_partition: nullable(Type.Integer()),
+  original_offset: nullable(Offset),
+  original_timestamp: nullable(Timestamp),
+  dialect: nullable(
+    Type.String({
+      examples: ['spring-kafka'],
+      description: 'The producer framework whose headers describe the failure.',
+    }),
+  ),
+  fingerprint: nullable(Type.String()),
+  unroutable: Type.Boolean({ description: 'Its original topic is unknown.' }),
+  attempt_no: Type.Integer({ description: 'Counts every attempt; never reset.' }),
+  parent_id: nullable(Type.String({ description: 'The message whose Redrive headers it has.' })),
+  resolution: nullable(Type.Enum(['published', 'not_published'])),
+  archived: Type.Boolean(),
+  routed: Type.Boolean({ description: 'An operator chose its topic with `…/route`.' }),
+  key_omitted: Type.Optional(
+    Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
+  ),
+};
+
 /** The present functions make the responses; their schemas only describe them. */
 export const MessageSchema: TSchema = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
-    original_topic: Type.String({ examples: ['orders.v1'] }),
-    error_message: Type.String({ examples: ['timed out after 3000 ms'] }),
-    retry_count: Type.Integer(),
-    max_retries: Type.Integer({ examples: [3] }),
+    ...messageHead,
     payload: Type.Unknown({
       examples: [{ order_id: 7 }],
       description: 'The value as JSON; null if it is not JSON. `…/raw` has the bytes.',
     }),
-    status: StatusSchema,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    last_retry_at: nullable(Timestamp),
-    source_topic: nullable(
-      Type.String({ examples: ['orders.dlq.v1'], description: 'The dead-letter topic it was read from.' }),
-    ),
-    source_partition: nullable(Type.Integer({ examples: [0] })),
-    source_offset: nullable(Offset),
-    key: nullable(Type.String({ examples: ['order-7'] })),
-    key_base64: Type.Optional(
-      Type.String({ examples: ['b3JkZXItNw=='], description: 'Only if the key is not text.' }),
-    ),
-    error_class: nullable(Type.String({ examples: ['java.net.SocketTimeoutException'] })),
-    consumer_group: nullable(Type.String({ examples: ['billing'] })),
-    original_partition: nullable(Type.Integer()),
-    original_offset: nullable(Offset),
-    original_timestamp: nullable(Timestamp),
-    dialect: nullable(
-      Type.String({
-        examples: ['spring-kafka'],
-        description: 'The producer framework whose headers describe the failure.',
-      }),
-    ),
-    fingerprint: nullable(Type.String()),
-    unroutable: Type.Boolean({ description: 'Its original topic is unknown.' }),
-    attempt_no: Type.Integer({ description: 'Counts every attempt; never reset.' }),
-    parent_id: nullable(Type.String({ description: 'The message whose Redrive headers it has.' })),
-    resolution: nullable(Type.Enum(['published', 'not_published'])),
-    archived: Type.Boolean(),
-    routed: Type.Boolean({ description: 'An operator chose its topic with `…/route`.' }),
+    ...messageFacts,
     payload_omitted: Type.Optional(
       Type.Literal(true, {
         description: 'Too large to show: more than 64 KiB in lists, else more than 16 MiB.',
       }),
     ),
-    key_omitted: Type.Optional(
-      Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
-    ),
     error_stack: Type.Optional(nullable(Type.String({ description: 'Only for a single message.' }))),
   },
   { title: 'Message' },
+);
+
+/** As lists with filters show it: with the beginning of the value in place of the payload. */
+export const ListedMessageSchema: TSchema = Type.Object(
+  {
+    ...messageHead,
+    ...messageFacts,
+    payload_preview: nullable(
+      Type.String({
+        examples: ['{"order_id":7}'],
+        description: 'The first 200 characters of the value in one line; null if it is not text.',
+      }),
+    ),
+    payload_bytes: nullable(Type.Integer({ minimum: 0, description: 'Of the value; null without a value.' })),
+  },
+  { title: 'ListedMessage' },
 );
 
 export const MessageListSchema: TSchema = Type.Object({

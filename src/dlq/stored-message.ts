@@ -14,6 +14,8 @@ export type Message = Readonly<{
   payloadText: string | null;
   /** Lists omit large payloads; the single message has them. */
   isPayloadOmitted: boolean;
+  /** Of the value, in lists that leave the payload out; null where there is no value. */
+  value?: Readonly<{ bytes: bigint | null; start: Buffer | null }>;
   status: Status;
   createdAt: Date;
   /** With microseconds: a cursor in milliseconds would skip rows. */

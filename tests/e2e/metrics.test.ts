@@ -64,6 +64,8 @@ describe('the metrics of a running server', () => {
       'dlq archive',
       'dlq discovery',
       'dlq gauges',
+      'dlq group-retention',
+      'dlq indexer',
       'dlq reaper',
       'dlq redrive-retention',
       'dlq redrives',

@@ -3,6 +3,7 @@ import { instantFact, showFacts, showJson, showText, type Fact } from '../output
 import type { Column } from '../output/render-table.ts';
 import { apiCommand, rowsAs } from '../slice/api-command.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { messageFilters, searchNote } from './message-filters.ts';
 import { messageId, statusColumn, statuses, toneOf, topicText, type Message } from './message.ts';
 
 type Topic = Readonly<{
@@ -52,15 +53,20 @@ export const list = listCommand<Message>({
   route: 'GET /api/v1/dlq/messages',
   items: 'messages',
   inputs: [
-    { flags: '[topic]', text: 'only messages of this topic, by its original or dead-letter name' },
-    { flags: '--status <status>', text: 'only messages in this status', choices: statuses },
+    {
+      flags: '[topic]',
+      text: "only messages of this topic, by its original or dead-letter name; 'orders.*' is a pattern",
+    },
+    ...messageFilters,
   ],
   examples: [
     'redrive dlq list',
     'redrive dlq list orders.v1 --status DEAD',
+    "redrive dlq list 'orders.*' --text 'timed out' --not-status RESOLVED",
+    'redrive dlq list --class java.net.SocketTimeoutException --group billing --since 2026-02-20T00:00:00Z',
     'redrive dlq list --all --json | jq -r .messages[].id',
   ],
-  unused: ['payload'],
+  unused: ['payload_preview'],
   columns: [
     textColumn('ID', (message) => message.id),
     statusColumn,
@@ -69,6 +75,7 @@ export const list = listCommand<Message>({
     textColumn('TOPIC', topicText, 9),
     lastColumn('ERROR', ({ error_message }) => error_message),
   ],
+  printAbove: searchNote,
 });
 
 export const show = apiCommand<Message>({

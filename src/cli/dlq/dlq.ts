@@ -4,6 +4,7 @@ import { history, list, show, topics } from './browse.ts';
 import { dead, remove, reopen, route } from './decide.ts';
 import { addFingerprintsCommand } from './fingerprints.ts';
 import { group, groups } from './groups.ts';
+import { facets } from './message-filters.ts';
 import { raw } from './raw.ts';
 import { addRecountCommand } from './recount.ts';
 import { redrive } from './redrive.ts';
@@ -20,7 +21,7 @@ export const dlqCommands: SliceCommands = {
     'redrive dlq retry-all orders.v1 --url http://redrive.example.com:8080',
   ],
   groups: {
-    Read: [topics, groups, group, list, show, history, raw],
+    Read: [topics, groups, group, list, facets, show, history, raw],
     Change: [retry, retryAll, redrive, dead, reopen, route, remove],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],

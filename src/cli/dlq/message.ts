@@ -31,6 +31,8 @@ export type Message = Readonly<{
   resolution: string | null;
   archived: boolean;
   error_stack?: string | null;
+  /** Only in lists. */
+  payload_preview?: string | null;
 }>;
 
 export const messageId = idInput({ what: 'message', route: 'GET /api/v1/dlq/messages/ids' });

@@ -69,6 +69,8 @@ const planInputs: readonly Input[] = [
   { flags: '--fingerprint <fingerprint>', text: 'only messages with this fingerprint' },
   { flags: '--error-class <class>', text: 'only messages with this error class' },
   { flags: '--key <key>', text: 'only messages with this key' },
+  { flags: '--consumer-group <group>', text: 'only messages of this consumer group' },
+  { flags: '--text <words>', text: 'only messages with all these words in the error or the value' },
   { flags: '--since <time>', text: 'only messages stored at or after this time (ISO 8601 with zone)' },
   { flags: '--until <time>', text: 'only messages stored before this time (ISO 8601 with zone)' },
 ];
@@ -122,7 +124,7 @@ const plan = sliceCommand(
 );
 
 function planBody(values: Values): Readonly<Record<string, unknown>> {
-  const { topic, status, fingerprint, errorClass, key, since, until } = values;
+  const { topic, status, fingerprint, errorClass, key, consumerGroup, text, since, until } = values;
   const { kind, rate: perSecond, order, reopen, reason } = values;
   const filter = {
     topic,
@@ -130,6 +132,8 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
     fingerprint,
     error_class: errorClass,
     key,
+    consumer_group: consumerGroup,
+    text,
     since,
     until,
   };

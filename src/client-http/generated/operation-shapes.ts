@@ -10,7 +10,9 @@ import type {
   GroupDetails,
   Job,
   JobDetails,
+  ListedMessage,
   Message,
+  MessageFacets,
   Order,
   OrderDetails,
   Proof,
@@ -116,18 +118,49 @@ export type Operations = {
     }>;
     answer: GroupDetails;
   };
-  /** List messages of all topics, newest first. Filters by topic and status. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** Search messages of all topics, newest first. Lists the messages for which all filters hold. A list whose filters no index covers ends after 2 s with what it has found, `scanned_until` and a cursor to continue. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listMessages: {
     input: Readonly<{
+      /** Original or dead-letter topic. With `*` or `?` a pattern: `orders.*`. */
       topic?: string | undefined;
-      status?: 'PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD' | undefined;
+      /** May be repeated: one of these. */
+      status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
+      fingerprint?: string | undefined;
+      error_class?: string | undefined;
+      /** The whole key, as UTF-8. */
+      key?: string | undefined;
+      consumer_group?: string | undefined;
+      /** Stored at or after it; ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** Stored before it; ISO 8601 with its zone. */
+      until?: string | undefined;
+      /** Whether its original topic is unknown. */
+      unroutable?: boolean | undefined;
+      /** True: archived messages in place of the live ones. */
+      archived?: boolean | undefined;
+      /** All words, in any order and case, in the error or the first 8 kB of the value. Chinese, Japanese and Korean are matched by pairs of characters. */
+      text?: string | undefined;
+      /** Not from this topic or pattern. May be repeated. */
+      not_topic?: readonly string[] | undefined;
+      /** Not in this status. May be repeated. */
+      not_status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
+      /** Not with this fingerprint. May be repeated. */
+      not_fingerprint?: readonly string[] | undefined;
+      /** Not with this error class. May be repeated. */
+      not_error_class?: readonly string[] | undefined;
+      /** Not with this key. May be repeated. */
+      not_key?: readonly string[] | undefined;
+      /** Not of this consumer group. May be repeated. */
+      not_consumer_group?: readonly string[] | undefined;
+      /** Not with all these words. May be repeated. */
+      not_text?: readonly string[] | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
       cursor?: string | undefined;
     }>;
     answer: Readonly<{
-      messages: readonly Message[];
+      messages: readonly ListedMessage[];
       pagination: Readonly<{
         total_count: number;
         page: number;
@@ -138,7 +171,50 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+      /** Only with `text`, `key`, `error_class` or `consumer_group`: messages stored since may be missing, because they are not indexed yet. */
+      indexed_until?: string;
+      /** Only if the search ended after 2 s: older messages were not checked. `next_cursor` continues there. */
+      scanned_until?: string;
     }>;
+  };
+  /** Count the messages of a search by status, topic, class, group and fingerprint. Shows the 20 most frequent values of each field among the messages for which all filters hold. Exact up to 10 000 matches; beyond that the newest 10 000 are scaled. */
+  countMessageFacets: {
+    input: Readonly<{
+      /** Original or dead-letter topic. With `*` or `?` a pattern: `orders.*`. */
+      topic?: string | undefined;
+      /** May be repeated: one of these. */
+      status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
+      fingerprint?: string | undefined;
+      error_class?: string | undefined;
+      /** The whole key, as UTF-8. */
+      key?: string | undefined;
+      consumer_group?: string | undefined;
+      /** Stored at or after it; ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** Stored before it; ISO 8601 with its zone. */
+      until?: string | undefined;
+      /** Whether its original topic is unknown. */
+      unroutable?: boolean | undefined;
+      /** True: archived messages in place of the live ones. */
+      archived?: boolean | undefined;
+      /** All words, in any order and case, in the error or the first 8 kB of the value. Chinese, Japanese and Korean are matched by pairs of characters. */
+      text?: string | undefined;
+      /** Not from this topic or pattern. May be repeated. */
+      not_topic?: readonly string[] | undefined;
+      /** Not in this status. May be repeated. */
+      not_status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
+      /** Not with this fingerprint. May be repeated. */
+      not_fingerprint?: readonly string[] | undefined;
+      /** Not with this error class. May be repeated. */
+      not_error_class?: readonly string[] | undefined;
+      /** Not with this key. May be repeated. */
+      not_key?: readonly string[] | undefined;
+      /** Not of this consumer group. May be repeated. */
+      not_consumer_group?: readonly string[] | undefined;
+      /** Not with all these words. May be repeated. */
+      not_text?: readonly string[] | undefined;
+    }>;
+    answer: MessageFacets;
   };
   /** Complete a shortened id of messages. Lists the first 10 ids that begin with the prefix, also of archived messages. */
   findMessageIds: {
@@ -293,7 +369,18 @@ export type Operations = {
           rate_per_second: number | null;
           order: 'key' | 'none';
           reopen?: boolean;
+          canary?: Readonly<{
+            /** How many published messages each stage ends at, in all, ascending; then all others. */
+            stages: readonly number[];
+            /** How long a stage is watched after its last message. */
+            watch_seconds: number;
+            /** The redrive stops if more than this share comes back as dead letters. */
+            stop_percent: number;
+          }> | null;
         }>;
+        stage: number | null;
+        watch_until: string | null;
+        waiting_for: string | null;
         selected: number;
         created_at: string;
         started_at: string | null;
@@ -332,7 +419,7 @@ export type Operations = {
       /** `retry` publishes the messages. The others are bulk decisions: they take no `order`, `reopen` and `canary`. */
       kind?: 'retry' | 'reopen' | 'dead' | 'delete' | undefined;
       filter: Readonly<{
-        /** Original or dead-letter topic. */
+        /** Original or dead-letter topic. With `*` or `?` a pattern: `orders.*`. */
         topic?: string | undefined;
         /** Default: all but RESOLVED; for the kind `dead` PENDING and RETRYING; with `ids` all. Messages whose status does not allow it are counted as excluded. */
         status?: readonly ('PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD')[] | undefined;
@@ -340,6 +427,9 @@ export type Operations = {
         error_class?: string | undefined;
         /** The whole key, as UTF-8. */
         key?: string | undefined;
+        consumer_group?: string | undefined;
+        /** All words, in any order and case, in the error or the first 8 kB of the value. */
+        text?: string | undefined;
         /** Stored at or after it; ISO 8601 with its zone. */
         since?: string | undefined;
         /** Stored before it; ISO 8601 with its zone. */
@@ -352,7 +442,17 @@ export type Operations = {
       order?: 'key' | 'none' | undefined;
       /** Takes DEAD messages and those without an attempt left too, with a new retry budget. */
       reopen?: boolean | undefined;
-      canary?: Readonly<Record<string, unknown>> | null | undefined;
+      canary?:
+        | Readonly<{
+            /** How many published messages each stage ends at, in all, ascending; then all others. */
+            stages?: readonly number[] | undefined;
+            /** How long a stage is watched after its last message. */
+            watch_seconds?: number | undefined;
+            /** The redrive stops if more than this share comes back as dead letters. */
+            stop_percent?: number | undefined;
+          }>
+        | null
+        | undefined;
     }>;
     answer: Readonly<{
       id: string;

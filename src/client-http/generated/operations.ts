@@ -7,6 +7,7 @@ export const operations = {
   listGroups: { method: 'GET', path: '/api/v1/dlq/groups' },
   getGroup: { method: 'GET', path: '/api/v1/dlq/groups/{fingerprint}' },
   listMessages: { method: 'GET', path: '/api/v1/dlq/messages' },
+  countMessageFacets: { method: 'GET', path: '/api/v1/dlq/messages/facets' },
   findMessageIds: { method: 'GET', path: '/api/v1/dlq/messages/ids' },
   getMessage: { method: 'GET', path: '/api/v1/dlq/messages/{id}' },
   deleteMessage: { method: 'DELETE', path: '/api/v1/dlq/messages/{id}' },

@@ -235,6 +235,44 @@ export type JobDetails = Readonly<{
   }>[];
 }>;
 
+export type ListedMessage = Readonly<{
+  id: string;
+  original_topic: string;
+  error_message: string;
+  retry_count: number;
+  max_retries: number;
+  status: 'PENDING' | 'RETRYING' | 'RESOLVED' | 'DEAD';
+  created_at: string;
+  updated_at: string;
+  last_retry_at: string | null;
+  source_topic: string | null;
+  source_partition: number | null;
+  source_offset: number | null;
+  key: string | null;
+  /** Only if the key is not text. */
+  key_base64?: string;
+  error_class: string | null;
+  consumer_group: string | null;
+  original_partition: number | null;
+  original_offset: number | null;
+  original_timestamp: string | null;
+  dialect: string | null;
+  fingerprint: string | null;
+  /** Its original topic is unknown. */
+  unroutable: boolean;
+  /** Counts every attempt; never reset. */
+  attempt_no: number;
+  parent_id: string | null;
+  resolution: 'published' | 'not_published' | null;
+  archived: boolean;
+  /** An operator chose its topic with `…/route`. */
+  routed: boolean;
+  /** Only in lists: the key is longer than 1 KiB. */
+  key_omitted?: true;
+  payload_preview: string | null;
+  payload_bytes: number | null;
+}>;
+
 export type Message = Readonly<{
   id: string;
   original_topic: string;
@@ -269,11 +307,50 @@ export type Message = Readonly<{
   archived: boolean;
   /** An operator chose its topic with `…/route`. */
   routed: boolean;
-  /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
-  payload_omitted?: true;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
+  /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
+  payload_omitted?: true;
   error_stack?: string | null;
+}>;
+
+export type MessageFacets = Readonly<{
+  total_count: number;
+  /** Only if `total_count` is an estimate. */
+  total_is_estimate?: true;
+  /** Only if the counts are estimates, scaled from so many of the newest matches. */
+  sampled?: number;
+  facets: Readonly<{
+    /** The 20 most frequent. */
+    status: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    topic: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    error_class: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    consumer_group: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    fingerprint: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+  }>;
+  /** Only with `text`, `key`, `error_class` or `consumer_group`: messages stored since may be missing, because they are not indexed yet. */
+  indexed_until?: string;
+  /** Only if the search ended after 2 s: older messages were not checked. `next_cursor` continues there. */
+  scanned_until?: string;
 }>;
 
 export type Order = Readonly<{
@@ -517,8 +594,19 @@ export type Redrive = Readonly<{
     rate_per_second: number | null;
     order: 'key' | 'none';
     reopen?: boolean;
+    canary?: Readonly<{
+      /** How many published messages each stage ends at, in all, ascending; then all others. */
+      stages: readonly number[];
+      /** How long a stage is watched after its last message. */
+      watch_seconds: number;
+      /** The redrive stops if more than this share comes back as dead letters. */
+      stop_percent: number;
+    }> | null;
   }>;
-  /** `selected` is the sum of the others but `excluded`. */
+  stage: number | null;
+  watch_until: string | null;
+  waiting_for: string | null;
+  /** `selected` is the sum of the others but `excluded`. `quiet`: published, and the window of its stage has closed. */
   counts: Readonly<{
     selected: number;
     excluded: number;
@@ -534,6 +622,8 @@ export type Redrive = Readonly<{
     cancelled: number;
     applied: number;
   }>;
+  /** Messages that came back after the end; the receipt does not change. */
+  came_back_after: number;
   excluded: readonly Readonly<{
     reason:
       | 'attempts_used_up'

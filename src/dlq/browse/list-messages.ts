@@ -1,50 +1,146 @@
+import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
-import { statuses, type Status } from '../domain/message.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { epochMs, exactInstant } from '../instant.ts';
+import { indexedUntil, type MessageFilter } from '../message-filter.ts';
 import type { Keyset, Message } from '../stored-message.ts';
+import { countMessages, type Count } from './count-matches.ts';
+import { allOf, findCandidates, type Candidates } from './message-candidates.ts';
 import { messageColumns, messageOf, type MessageRow } from './message-row.ts';
-
-/** The topic is the original or the dead-letter topic. */
-export type MessageFilter = Readonly<{ topic?: string; status?: Status }>;
 
 export type ListWindow =
   | Readonly<{ by: 'number'; offset: number; pageSize: number }>
   | Readonly<{ by: 'keyset'; after: Keyset | null; pageSize: number }>;
 
-export type Count = Readonly<{ total: number; isEstimate: boolean }>;
+export type MessagePage = Readonly<{
+  messages: readonly Message[];
+  count: Count;
+  hasNext: boolean;
+  /** The last message that was checked, if the time was up before the page was full. */
+  scannedUntil: Keyset | null;
+  /** Messages stored before it were found by the fields that the indexer writes. */
+  indexedUntil: Date;
+}>;
 
-export type MessagePage = Readonly<{ messages: readonly Message[]; count: Count; hasNext: boolean }>;
+/** How many candidates one statement checks: at first few, for a page that is soon full. */
+const stepSizes = [1000, 5000] as const;
+/** A list that checks its messages one by one ends after this time, with what it has found. */
+const scanMs = 2000;
 
-/** Above this number the total is an estimate: an exact count would be too slow. */
-const exactCountLimit = 10_000;
-/** Lists omit larger payloads and keys, and cut longer errors: a page stays below 7 MB. */
-const listedPayloadBytes = 65_536;
-const listedKeyBytes = 1024;
-const listedErrorLength = 2000;
+export type ListOptions = Readonly<{
+  /** Payloads as a list shows them: whole up to 64 KiB, or their beginning and size. */
+  payload?: 'whole' | 'preview';
+  scanMs?: number;
+}>;
 
 /** One page, newest first, with the total. Reads one row more than the page to know whether there is a next one. */
 export async function listMessages(
   db: Queryable,
   filter: MessageFilter,
   window: ListWindow,
+  options: ListOptions = {},
 ): Promise<MessagePage> {
-  const count = await countMessages(db, filter);
+  const candidates = await findCandidates(db, filter);
+  const count = await countMessages(db, filter, candidates);
   const offset = window.by === 'number' ? window.offset : 0;
-  if (offset >= count.total && window.by === 'number') return { messages: [], count, hasNext: false };
+  if (offset >= count.total && window.by === 'number' && !count.isEstimate) {
+    const [row] = await db.query<{ at: number }>(sql`SELECT ${epochMs(indexedUntil)} AS at`);
+    return { messages: [], count, hasNext: false, scannedUntil: null, indexedUntil: new Date(row?.at ?? 0) };
+  }
   const after = window.by === 'keyset' ? window.after : null;
-  const limit = window.pageSize + 1;
-  const rows = await db.query<MessageRow>(sql`
-    WITH page AS MATERIALIZED (
-      SELECT id, created_at FROM (${matching(filter, limit + offset, after)}) AS found
-      ORDER BY created_at DESC, id DESC
-      LIMIT ${limit} OFFSET ${offset}
-    )
-    SELECT ${messageColumns}, ${listedTexts}, false AS is_archived
-    FROM page JOIN dlq.dlq_messages t ON t.id = page.id
-    ORDER BY page.created_at DESC, page.id DESC`);
+  const wanted = { skip: offset, limit: window.pageSize + 1, after };
+  const { rows, scannedUntil, indexedUntilMs } = await scan(db, candidates, wanted, options);
   const messages = rows.slice(0, window.pageSize).map(messageOf);
-  return { messages, count, hasNext: rows.length > window.pageSize };
+  const hasNext = rows.length > window.pageSize || scannedUntil !== null;
+  return { messages, count, hasNext, scannedUntil, indexedUntil: new Date(indexedUntilMs) };
 }
+
+type Wanted = Readonly<{ skip: number; limit: number; after: Keyset | null }>;
+type Scanned = Readonly<{
+  rows: readonly MessageRow[];
+  scannedUntil: Keyset | null;
+  indexedUntilMs: number;
+}>;
+
+/** Checks candidates in steps until the page is full, no candidate is left or the time is up. */
+async function scan(
+  db: Queryable,
+  candidates: Candidates,
+  wanted: Wanted,
+  options: ListOptions,
+): Promise<Scanned> {
+  const endMs = performance.now() + (options.scanMs ?? scanMs);
+  const rows: MessageRow[] = [];
+  let { skip, after } = wanted;
+  let indexedUntilMs = Infinity;
+  for (let step = 0; ; step += 1) {
+    const limit = wanted.limit - rows.length;
+    const size = candidates.rest.length === 0 ? skip + limit : (stepSizes[Math.min(step, 1)] ?? limit);
+    const found = await db.query<StepRow>(stepStatement(candidates, { skip, limit, after, size }, options));
+    const [first] = found;
+    rows.push(...found.filter(isMessageRow));
+    indexedUntilMs = Math.min(indexedUntilMs, first?.indexed_until ?? 0);
+    if (first === undefined || rows.length >= wanted.limit || first.scanned < BigInt(size))
+      return { rows, scannedUntil: null, indexedUntilMs };
+    skip -= Math.min(skip, Number(first.matched));
+    after = { createdAt: first.last_created_at, id: first.last_id };
+    if (performance.now() >= endMs) return { rows, scannedUntil: after, indexedUntilMs };
+  }
+}
+
+type StepRow = (MessageRow | Readonly<{ id: null }>) &
+  Readonly<{
+    scanned: bigint;
+    matched: bigint;
+    last_created_at: string;
+    last_id: string;
+    indexed_until: number;
+  }>;
+
+function isMessageRow(row: StepRow): row is StepRow & MessageRow {
+  return row.id !== null;
+}
+
+/**
+ * Checks the next candidates and reads those that match, in one statement, so that a message which changes meanwhile is
+ * not shown as it was. Always returns a row, so that the end of the step is known even if nothing matches.
+ */
+function stepStatement(
+  { tables, select, rest, isFacets }: Candidates,
+  { skip, limit, after, size }: Wanted & Readonly<{ size: number }>,
+  { payload = 'whole' }: ListOptions,
+): Sql {
+  const isChecked = rest.length > 0 || isFacets;
+  const matching = isChecked
+    ? sql`SELECT c.id, c.created_at FROM candidates c JOIN ${tables.messages} t ON t.id = c.id WHERE ${allOf(rest)}`
+    : sql`SELECT c.id, c.created_at FROM candidates c`;
+  return sql`
+    WITH candidates AS MATERIALIZED (
+      SELECT c.id, c.created_at FROM (${select(size, after)}) AS c
+      ORDER BY c.created_at DESC, c.id DESC
+      LIMIT ${size}
+    ), matching AS MATERIALIZED (${matching}
+    ), page AS MATERIALIZED (
+      SELECT id, created_at FROM matching ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${skip}
+    ), step AS (
+      SELECT (SELECT count(*) FROM candidates) AS scanned, (SELECT count(*) FROM matching) AS matched,
+             ${indexedUntil} AS indexed_until
+    )
+    SELECT ${messageColumns}, ${payload === 'whole' ? listedTexts : previewTexts},
+           ${tables.isArchive} AS is_archived, step.scanned, step.matched,
+           ${exactInstant(sql`last.created_at`)} AS last_created_at, last.id AS last_id,
+           ${epochMs(sql`step.indexed_until`)} AS indexed_until
+    FROM step
+    LEFT JOIN (SELECT created_at, id FROM candidates ORDER BY created_at, id LIMIT 1) AS last ON true
+    LEFT JOIN (page JOIN ${tables.messages} t ON t.id = page.id) ON true
+    ORDER BY page.created_at DESC, page.id DESC`;
+}
+
+/** Lists omit larger payloads and keys, and cut longer errors: a page stays below 7 MB. */
+const listedPayloadBytes = 65_536;
+const listedKeyBytes = 1024;
+const listedErrorLength = 2000;
+const previewBytes = 512;
 
 /**
  * Measures the JSON text: the column is compressed, and PostgreSQL writes numbers without exponents. The length of
@@ -56,65 +152,21 @@ const isListed: Sql = sql`(
 
 const isKeyListed: Sql = sql`octet_length(t.message_key) <= ${listedKeyBytes}`;
 
-const listedTexts: Sql = sql`
+const shortTexts: Sql = sql`
   left(t.error_message, ${listedErrorLength}) AS error_message, NULL AS error_stack,
-  CASE WHEN ${isKeyListed} THEN t.message_key END AS message_key, COALESCE(NOT ${isKeyListed}, false) AS is_key_omitted,
+  CASE WHEN ${isKeyListed} THEN t.message_key END AS message_key, COALESCE(NOT ${isKeyListed}, false) AS is_key_omitted`;
+
+const listedTexts: Sql = sql`
+  ${shortTexts},
   CASE WHEN ${isListed} THEN t.payload::text END AS payload_text, t.payload IS NOT NULL AS has_payload`;
 
-/**
- * The ids of matching rows, newest first, merged from index ranges: one per status, and for a topic one per column
- * that it can match. Each range is read in order and only as far as the page needs, so the first page takes the same
- * time with ten million rows.
- */
-function matching(filter: MessageFilter, limit: number, after: Keyset | null): Sql {
-  const wanted = filter.status === undefined ? statuses : [filter.status];
-  const range = (where: Sql): Sql => sql`(
-    SELECT t.id, t.created_at FROM dlq.dlq_messages t
-    WHERE ${where} AND ${isAfter(after)}
-    ORDER BY t.created_at DESC, t.id DESC
-    LIMIT ${limit})`;
-  if (filter.topic === undefined)
-    return filter.status === undefined ? range(sql`true`) : range(sql`t.status = ${filter.status}`);
-  const ranges = wanted.flatMap((status) => [
-    range(sql`t.original_topic = ${filter.topic} AND t.status = ${status}`),
-    range(
-      sql`t.source_topic = ${filter.topic} AND t.status = ${status} AND t.original_topic <> ${filter.topic}`,
-    ),
-  ]);
-  return joinSql(ranges, sql` UNION ALL `);
-}
+const ownBytes: Sql = sql`platform.json_bytes(t.payload)`;
 
-function isAfter(after: Keyset | null): Sql {
-  return after === null
-    ? sql`true`
-    : sql`(t.created_at, t.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`;
-}
-
-async function countMessages(db: Queryable, filter: MessageFilter): Promise<Count> {
-  const rows = await db.query<{ count: bigint }>(sql`
-    SELECT count(*) AS count FROM (
-      SELECT 1 FROM (${matching(filter, exactCountLimit + 1, null)}) AS found LIMIT ${exactCountLimit + 1}
-    ) AS counted`);
-  const count = Number(rows[0]?.count ?? 0n);
-  if (count <= exactCountLimit) return { total: count, isEstimate: false };
-  return { total: Math.max(await estimateCount(db, filter), count), isEstimate: true };
-}
-
-/**
- * Adds up the running counts, which are kept by original topic. For a dead-letter topic it samples rows to find its
- * original topics, so the result is too high if one of those has several dead-letter topics.
- */
-async function estimateCount(db: Queryable, { topic, status }: MessageFilter): Promise<number> {
-  const ofTopic =
-    topic === undefined
-      ? sql`true`
-      : sql`original_topic IN (
-          SELECT ${topic} UNION SELECT original_topic FROM (
-            SELECT t.original_topic FROM dlq.dlq_messages t WHERE t.source_topic = ${topic}
-            ORDER BY t.status, t.created_at, t.id LIMIT 1000
-          ) AS sampled)`;
-  const rows = await db.query<{ count: bigint }>(sql`
-    SELECT COALESCE(sum(messages), 0)::bigint AS count FROM dlq.topic_counts
-    WHERE ${ofTopic} AND ${status === undefined ? sql`true` : sql`status = ${status}`}`);
-  return Number(rows[0]?.count ?? 0n);
-}
+/** The beginning of the value and its size: of the stored bytes, or of the JSON where there are none. */
+const previewTexts: Sql = sql`
+  ${shortTexts}, NULL AS payload_text, false AS has_payload,
+  CASE WHEN t.source_topic IS NOT NULL THEN octet_length(t.raw_value)::bigint ELSE ${ownBytes} END AS value_bytes,
+  CASE WHEN t.source_topic IS NOT NULL THEN substring(t.raw_value FROM 1 FOR ${previewBytes})
+       WHEN ${ownBytes} <= ${MAX_JSON_BYTES}::bigint
+       THEN substring(convert_to(left(t.payload::text, ${previewBytes}), 'UTF8') FROM 1 FOR ${previewBytes}) END
+    AS value_start`;

@@ -19,6 +19,9 @@ export type MessageRow = {
   max_retries: number;
   payload_text: string | null;
   has_payload: boolean;
+  /** Only in lists that show the beginning of the value. */
+  value_bytes?: bigint | null;
+  value_start?: Buffer | null;
   is_key_omitted: boolean;
   status: Status;
   created_at: number;
@@ -54,6 +57,9 @@ export function messageOf(row: MessageRow): Message {
     maxRetries: row.max_retries,
     payloadText: row.payload_text,
     isPayloadOmitted: row.has_payload && row.payload_text === null,
+    ...(row.value_bytes === undefined
+      ? {}
+      : { value: { bytes: row.value_bytes, start: row.value_start ?? null } }),
     status: row.status,
     createdAt: new Date(row.created_at),
     createdAtExact: row.created_at_exact,

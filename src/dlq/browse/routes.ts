@@ -1,24 +1,21 @@
-import type { Static } from 'typebox';
 import type { FastifyRequest } from 'fastify';
-import type { PageRequest } from '../../kernel/page.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
-import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/message.ts';
-import { presentMessage, presentWholeMessage } from '../present.ts';
+import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources } from '../sources.ts';
-import { parseMessageId, type Message } from '../stored-message.ts';
+import { parseMessageId } from '../stored-message.ts';
 import { getMessage, getRawMessage, measureMessage } from './find-message.ts';
-import { listMessages, type ListWindow, type MessageFilter } from './list-messages.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { listTopics } from './list-topics.ts';
 import { getHistory, measureHistory } from './message-history.ts';
+import { addMessageListRoutes } from './message-list-routes.ts';
 import { presentHistory, presentRaw, presentTopic } from './present-details.ts';
 import { presentAccount, presentSource, presentVerification } from './present-source.ts';
 import { createSourceVerifier } from './verify-source.ts';
@@ -33,7 +30,8 @@ const tables: readonly TableWithIds[] = [
 export type BrowseDeps = Readonly<{ db: Queryable; broker: Broker | null }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
-  addListRoutes(app, deps);
+  addTopicsRoute(app, deps);
+  addMessageListRoutes(app, deps.db);
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/messages/ids`,
@@ -47,7 +45,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addSourceRoutes(app, deps);
 }
 
-function addListRoutes(app: HttpApp, { db }: BrowseDeps): void {
+function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     root,
     {
@@ -64,55 +62,6 @@ function addListRoutes(app: HttpApp, { db }: BrowseDeps): void {
       return reply.send({ topics: topics.map(presentTopic), ...(isTruncated ? { truncated: true } : {}) });
     },
   );
-
-  const messages = {
-    slice: 'dlq',
-    answer: schemas.MessageListSchema,
-    items: 'messages',
-    rowBytes: listedRowBytes,
-    keyOf: ({ createdAtExact, id }: Message) => [createdAtExact, id],
-    present: presentMessage,
-  };
-  addListRoute(app, {
-    ...messages,
-    path: `${root}/messages`,
-    operationId: 'listMessages',
-    summary: 'List messages of all topics, newest first',
-    description:
-      'Filters by topic and status. Use `page` for the first pages and `cursor` for deep or changing lists.',
-    query: schemas.MessageListQuery,
-    list: ({ topic, status }, page) =>
-      listPage(
-        db,
-        { ...(topic === undefined ? {} : { topic }), ...(status === undefined ? {} : { status }) },
-        page,
-      ),
-  });
-  addListRoute(app, {
-    ...messages,
-    path: `${root}/:topic`,
-    operationId: 'listTopicMessages',
-    summary: 'List the messages of one topic, newest first',
-    description:
-      'The topic is the original or the dead-letter topic. A topic without messages has an empty list.',
-    params: schemas.TopicParams,
-    query: schemas.TopicListQuery,
-    list: (_query, page, params) => listPage(db, params as Static<typeof schemas.TopicParams>, page),
-  });
-}
-
-/** More than a listed row usually takes. */
-const listedRowBytes = 70_000;
-
-async function listPage(db: Queryable, filter: MessageFilter, page: PageRequest): Promise<Listed<Message>> {
-  const window: ListWindow = page.by === 'number' ? page : { ...page, after: keysetOf(page.after) };
-  const { messages, ...listed } = await listMessages(db, filter, window);
-  return { items: messages, ...listed };
-}
-
-function keysetOf(after: readonly string[] | null): Readonly<{ createdAt: string; id: string }> | null {
-  const [createdAt, id] = after ?? [];
-  return createdAt === undefined || id === undefined ? null : { createdAt, id };
 }
 
 /** Base64, plus the text if it is text. */

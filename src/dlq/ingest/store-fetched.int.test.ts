@@ -25,7 +25,7 @@ before(async () => {
     db: database.db,
     worker: createTestWorker(database.db),
     makeId: createUuidMaker(systemClock),
-    storeFingerprints: createFingerprintStore(),
+    storeFingerprints: createFingerprintStore(systemClock),
     decode: createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) }),
     maxRetries: 3,
     onInserted: () => {},

@@ -6,6 +6,7 @@ import { accountSources, type SourceAccount } from '../sources.ts';
 import { countMessages } from './count-messages.ts';
 import { countRedriveItems } from './count-redrive-items.ts';
 import { lastArchivedAt } from './archive.ts';
+import { measureIndexBacklog } from './index-messages.ts';
 import { compactCounts } from './topic-counts.ts';
 
 const namedTopics = 200;
@@ -23,11 +24,12 @@ export function messageGauges(
     gauges: Object.values(gauges),
     async measure() {
       await compactCounts(db);
-      const [messages, sources, archivedAt, redriveItems] = await Promise.all([
+      const [messages, sources, archivedAt, redriveItems, index] = await Promise.all([
         countMessages(db, namedTopics),
         accountSources(db),
         lastArchivedAt(db, isArchiving),
         countRedriveItems(db),
+        measureIndexBacklog(db),
       ]);
       return () => {
         for (const { topic, counts } of messages.topics)
@@ -38,6 +40,8 @@ export function messageGauges(
         if (archivedAt !== null) gauges.archivedAt.set(archivedAt);
         gauges.missing.set(missingIn(sources));
         for (const { count, ...labels } of redriveItems) gauges.redrives.set(labels, count);
+        gauges.unindexed.set(index.messages);
+        gauges.indexLag.set(index.oldestSeconds);
         setLags(gauges, sources);
       };
     },
@@ -82,6 +86,14 @@ function registerGauges(metrics: Metrics) {
       name: 'dlq_redrive_progress',
       help: 'Messages of redrives that were started and have not ended, by outcome; exported by one replica.',
       labelNames: ['kind', 'state', 'outcome'],
+    }),
+    unindexed: metrics.gauge({
+      name: 'dlq_index_backlog_messages',
+      help: 'Messages that searches may miss because they are not indexed yet; exported by one replica.',
+    }),
+    indexLag: metrics.gauge({
+      name: 'dlq_index_lag_seconds',
+      help: 'How long the oldest of them has waited, 0 if there is none; exported by one replica.',
     }),
     archivedAt: metrics.gauge({
       name: 'dlq_archive_last_success_timestamp_seconds',

@@ -1,18 +1,24 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { statusesInScope, type RedriveKind } from '../../domain/redrive-kind.ts';
+import { conditionsOf, idsWithText } from '../../message-filter.ts';
 import { hasAttempt, hasValue } from '../../messages-table.ts';
 import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
 export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>): Sql {
-  const statuses = filter.status ?? statusesInScope(kind, { hasIds: filter.ids !== undefined });
-  const conditions: Sql[] = [sql`t.status = ANY(${statuses}::text[])`];
-  const { topic, fingerprint, error_class: errorClass, key, since, until, ids } = filter;
-  if (topic !== undefined) conditions.push(sql`(t.original_topic = ${topic} OR t.source_topic = ${topic})`);
-  if (fingerprint !== undefined) conditions.push(sql`t.fingerprint = ${fingerprint}`);
-  if (errorClass !== undefined) conditions.push(sql`t.error_class = ${errorClass}`);
-  if (key !== undefined) conditions.push(sql`t.message_key = convert_to(${key}, 'UTF8')`);
+  const { topic, fingerprint, key, text, since, until, ids } = filter;
+  const conditions = [
+    ...conditionsOf({
+      status: filter.status ?? statusesInScope(kind, { hasIds: ids !== undefined }),
+      ...(topic === undefined ? {} : { topic }),
+      ...(fingerprint === undefined ? {} : { fingerprint }),
+      ...(filter.error_class === undefined ? {} : { errorClass: filter.error_class }),
+      ...(filter.consumer_group === undefined ? {} : { consumerGroup: filter.consumer_group }),
+      ...(key === undefined ? {} : { key }),
+    }),
+  ];
+  if (text !== undefined) conditions.push(sql`t.id IN (${idsWithText(text)})`);
   if (since !== undefined) conditions.push(sql`t.created_at >= ${since}::timestamptz`);
   if (until !== undefined) conditions.push(sql`t.created_at < ${until}::timestamptz`);
   if (ids !== undefined) conditions.push(sql`t.id = ANY(${ids}::uuid[])`);

@@ -14,6 +14,7 @@ import { findIds, type TableWithIds } from '../../../platform/postgres/find-ids.
 import { sql } from '../../../platform/postgres/sql.ts';
 import { redriveStates, type RedriveCommand } from '../../domain/redrive.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
+import { requireWords } from '../../message-filter.ts';
 import type { Json } from '../../present.ts';
 import { readCanary } from '../canary/canary-schema.ts';
 import { commandRedrive } from './command-redrive.ts';
@@ -91,6 +92,7 @@ function readOptions(
 
 function readFilter(sent: Static<typeof schemas.FilterSchema>): RedriveFilter {
   const { since, until, ids, ...rest } = sent;
+  if (rest.text !== undefined) requireWords('filter.text', rest.text);
   const instant = (field: string, text: string | undefined): string | undefined =>
     readInstantField('dlq', field, text)?.toISOString();
   const from = instant('filter.since', since);

@@ -19,7 +19,10 @@ const maxFilterIds = 10_000;
 
 export const FilterSchema = Type.Object(
   {
-    topic: Type.Optional({ ...TopicName, description: 'Original or dead-letter topic.' }),
+    topic: Type.Optional({
+      ...TopicName,
+      description: 'Original or dead-letter topic. With `*` or `?` a pattern: `orders.*`.',
+    }),
     status: Type.Optional(
       Type.Array(Type.Enum([...statuses]), {
         minItems: 1,
@@ -34,6 +37,15 @@ export const FilterSchema = Type.Object(
     ),
     key: Type.Optional(
       Type.String({ maxLength: 10_000, examples: ['order-7'], description: 'The whole key, as UTF-8.' }),
+    ),
+    consumer_group: Type.Optional(Type.String({ minLength: 1, maxLength: 255, examples: ['billing'] })),
+    text: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        examples: ['timed out'],
+        description: 'All words, in any order and case, in the error or the first 8 kB of the value.',
+      }),
     ),
     since: Type.Optional({ ...Instant, description: 'Stored at or after it; ISO 8601 with its zone.' }),
     until: Type.Optional({ ...Instant, description: 'Stored before it; ISO 8601 with its zone.' }),

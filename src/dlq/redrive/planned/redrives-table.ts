@@ -26,6 +26,8 @@ export type RedriveFilter = Readonly<{
   fingerprint?: string;
   error_class?: string;
   key?: string;
+  consumer_group?: string;
+  text?: string;
   since?: string;
   until?: string;
   ids?: readonly string[];

@@ -1,0 +1,75 @@
+import type { ApiSession } from '../api/api-session.ts';
+import { numberColumn, textColumn } from '../output/columns.ts';
+import { showRows } from '../output/facts.ts';
+import { apiCommand } from '../slice/api-command.ts';
+import type { Input } from '../slice/define-command.ts';
+import { statuses } from './message.ts';
+
+/** Which messages are meant; a negation excludes one value. */
+export const messageFilters: readonly Input[] = [
+  { flags: '--status <status>', text: 'only messages in this status', choices: statuses },
+  { flags: '--text <words>', text: 'only messages with all these words in the error or the value' },
+  { flags: '--error-class <class>', text: 'only messages with this error class' },
+  { flags: '--consumer-group <group>', text: 'only messages of this consumer group' },
+  { flags: '--fingerprint <fingerprint>', text: 'only messages with this fingerprint' },
+  { flags: '--key <key>', text: 'only messages with this key' },
+  { flags: '--since <time>', text: 'only messages stored at or after this time (ISO 8601 with zone)' },
+  { flags: '--until <time>', text: 'only messages stored before this time (ISO 8601 with zone)' },
+  { flags: '--unroutable', text: 'only messages whose original topic is unknown' },
+  { flags: '--archived', text: 'archived messages in place of the live ones' },
+  { flags: '--not-topic <topic>', text: 'no messages of this topic or pattern' },
+  { flags: '--not-status <status>', text: 'no messages in this status', choices: statuses },
+  { flags: '--not-text <words>', text: 'no messages with all these words' },
+  { flags: '--not-error-class <class>', text: 'no messages with this error class' },
+  { flags: '--not-consumer-group <group>', text: 'no messages of this consumer group' },
+  { flags: '--not-fingerprint <fingerprint>', text: 'no messages with this fingerprint' },
+  { flags: '--not-key <key>', text: 'no messages with this key' },
+];
+
+type Searched = Readonly<{ indexed_until?: string; scanned_until?: string }>;
+
+/** New messages are found a moment later; a search that takes long ends early. */
+const freshMs = 10_000;
+
+/** What the list may leave out. */
+export function searchNote(page: unknown, { print, now }: ApiSession): void {
+  const { indexed_until, scanned_until } = page as Searched;
+  if (indexed_until !== undefined && now.getTime() - Date.parse(indexed_until) > freshMs)
+    print.note(`messages stored since ${indexed_until} may be missing: they are not indexed yet`);
+  if (scanned_until !== undefined)
+    print.note(`the search ended after 2 s; messages before ${scanned_until} were not checked`);
+}
+
+type FacetValue = Readonly<{ value: string; count: number }>;
+type Facets = Searched &
+  Readonly<{
+    total_count: number;
+    total_is_estimate?: true;
+    sampled?: number;
+    facets: Readonly<Record<string, readonly FacetValue[]>>;
+  }>;
+
+export const facets = apiCommand<Facets>({
+  name: 'facets',
+  description: 'count messages by status, topic, error class, consumer group and fingerprint',
+  route: 'GET /api/v1/dlq/messages/facets',
+  inputs: [
+    { flags: '[topic]', text: "only messages of this topic; 'orders.*' is a pattern" },
+    ...messageFilters,
+  ],
+  examples: ['redrive dlq facets', "redrive dlq facets 'orders.*' --text 'timed out' --status DEAD"],
+  print(found, session) {
+    const { print } = session;
+    searchNote(found, session);
+    const about = found.sampled === undefined ? '' : `, estimated from the newest ${found.sampled}`;
+    print.line(`${found.total_is_estimate === true ? 'about ' : ''}${found.total_count} messages${about}`);
+    for (const [field, values] of Object.entries(found.facets))
+      if (values.length > 0)
+        showRows<FacetValue>(
+          print,
+          field.replaceAll('_', ' '),
+          [numberColumn('COUNT', ({ count }) => count), textColumn('VALUE', ({ value }) => value)],
+          values,
+        );
+  },
+});

@@ -1,0 +1,172 @@
+import type { Static } from 'typebox';
+import type { PageRequest } from '../../kernel/page.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
+import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { requireWords, type Excluded, type MessageFilter } from '../message-filter.ts';
+import { presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
+import * as schemas from '../schemas.ts';
+import type { Keyset, Message } from '../stored-message.ts';
+import { countFacets, type Facets } from './count-facets.ts';
+import { listMessages, type ListOptions, type ListWindow } from './list-messages.ts';
+import { readsFacets } from './message-candidates.ts';
+import {
+  FacetsSchema,
+  MessageFilterQuery,
+  MessageListQuery,
+  MessageListSchema,
+} from './message-list-schemas.ts';
+
+const root = apiRoot('dlq');
+
+/** More than a listed row usually takes. */
+const listedRowBytes = 70_000;
+const previewedRowBytes = 8000;
+const facetBytes = 100_000;
+
+export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
+  const messages = {
+    slice: 'dlq',
+    items: 'messages',
+    keyOf: ({ createdAtExact, id }: Message) => [createdAtExact, id],
+  };
+  addListRoute(app, {
+    ...messages,
+    path: `${root}/messages`,
+    operationId: 'listMessages',
+    summary: 'Search messages of all topics, newest first',
+    description:
+      'Lists the messages for which all filters hold. A list whose filters no index covers ends after 2 s with what it has found, `scanned_until` and a cursor to continue. Use `page` for the first pages and `cursor` for deep or changing lists.',
+    answer: MessageListSchema,
+    query: MessageListQuery,
+    rowBytes: previewedRowBytes,
+    present: presentListedMessage,
+    list: (query, page) => listPage(db, filterOf(query), page, { payload: 'preview' }),
+  });
+  addListRoute(app, {
+    ...messages,
+    path: `${root}/:topic`,
+    operationId: 'listTopicMessages',
+    summary: 'List the messages of one topic, newest first',
+    description:
+      'The topic is the original or the dead-letter topic. A topic without messages has an empty list.',
+    answer: schemas.MessageListSchema,
+    params: schemas.TopicParams,
+    query: schemas.TopicListQuery,
+    rowBytes: listedRowBytes,
+    present: presentMessage,
+    list: (_query, page, params) => listPage(db, params as Static<typeof schemas.TopicParams>, page),
+  });
+  addFacetsRoute(app, db);
+}
+
+function addFacetsRoute(app: HttpApp, db: Queryable): void {
+  app.get(
+    `${root}/messages/facets`,
+    {
+      schema: {
+        operationId: 'countMessageFacets',
+        summary: 'Count the messages of a search by status, topic, class, group and fingerprint',
+        description:
+          'Shows the 20 most frequent values of each field among the messages for which all filters hold. Exact up to 10 000 matches; beyond that the newest 10 000 are scaled.',
+        querystring: MessageFilterQuery,
+        response: { 200: FacetsSchema },
+      },
+    },
+    async (request, reply) => {
+      await request.reserveAnswer(facetBytes);
+      const filter = filterOf(request.query);
+      return reply.send(presentFacets(await countFacets(db, filter), filter));
+    },
+  );
+}
+
+function presentFacets({ count, sampled, facets, ...search }: Facets, filter: MessageFilter): Json {
+  return {
+    total_count: count.total,
+    ...(count.isEstimate ? { total_is_estimate: true } : {}),
+    ...(sampled === null ? {} : { sampled }),
+    facets: Object.fromEntries(facets),
+    ...presentSearch(search, filter),
+  };
+}
+
+function presentSearch(
+  { indexedUntil, scannedUntil }: Readonly<{ indexedUntil: Date; scannedUntil: Keyset | null }>,
+  filter: MessageFilter,
+): Json {
+  return {
+    ...(readsFacets(filter) ? { indexed_until: timestamp(indexedUntil) } : {}),
+    ...(scannedUntil === null ? {} : { scanned_until: timestamp(scannedDate(scannedUntil)) }),
+  };
+}
+
+/** Infinite times have no date. */
+function scannedDate({ createdAt }: Keyset): Date {
+  const ms = Date.parse(createdAt);
+  return Number.isNaN(ms)
+    ? new Date(createdAt.startsWith('-') ? -62_135_596_800_000 : 253_402_300_799_999)
+    : new Date(ms);
+}
+
+async function listPage(
+  db: Queryable,
+  filter: MessageFilter,
+  page: PageRequest,
+  options: ListOptions = {},
+): Promise<Listed<Message>> {
+  const window: ListWindow = page.by === 'number' ? page : { ...page, after: keysetOf(page.after) };
+  const { messages, count, hasNext, ...search } = await listMessages(db, filter, window, options);
+  const { scannedUntil } = search;
+  return {
+    items: messages,
+    count,
+    hasNext,
+    resumeAfter: scannedUntil === null ? null : [scannedUntil.createdAt, scannedUntil.id],
+    more: presentSearch(search, filter),
+  };
+}
+
+function keysetOf(after: readonly string[] | null): Keyset | null {
+  const [createdAt, id] = after ?? [];
+  return createdAt === undefined || id === undefined ? null : { createdAt, id };
+}
+
+type Query = Static<typeof MessageFilterQuery>;
+
+function filterOf(query: Query): MessageFilter {
+  const { topic, status, fingerprint, error_class, key, consumer_group, unroutable, archived, text } = query;
+  const since = readInstantField('dlq', 'since', query.since);
+  const until = readInstantField('dlq', 'until', query.until);
+  if (text !== undefined) requireWords('text', text);
+  for (const words of query.not_text ?? []) requireWords('not_text', words);
+  return withoutUndefined<MessageFilter>({
+    topic,
+    status,
+    fingerprint,
+    errorClass: error_class,
+    key,
+    consumerGroup: consumer_group,
+    since,
+    until,
+    isUnroutable: unroutable,
+    isArchived: archived,
+    text,
+    not: withoutUndefined<Excluded>({
+      topic: query.not_topic,
+      status: query.not_status,
+      fingerprint: query.not_fingerprint,
+      errorClass: query.not_error_class,
+      key: query.not_key,
+      consumerGroup: query.not_consumer_group,
+      text: query.not_text,
+    }),
+  });
+}
+
+type Undefinable<T> = { [Key in keyof T]: T[Key] | undefined };
+
+function withoutUndefined<T extends object>(fields: Undefinable<T>): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
