@@ -41,12 +41,12 @@ export function canaryOf({ canary, watchSeconds, stopPercent }: Values): object 
 function parseCounts(text: string): readonly string[] {
   const counts = text.split(',').map((count) => count.trim());
   if (counts.every((count) => /^[1-9][0-9]*$/.test(count))) return counts;
-  throw new InvalidArgumentError('must be whole numbers, separated by commas: 1,5,25');
+  throw new InvalidArgumentError('Must be whole numbers separated by commas, such as 1,5,25.');
 }
 
 function parseNumber(text: string): number {
   if (/^[0-9]+(\.[0-9]+)?$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('must be a number');
+  throw new InvalidArgumentError('Must be a number.');
 }
 
 export function canaryFacts(redrive: Staged): readonly Fact[] {
