@@ -71,24 +71,24 @@ export type Held = Readonly<{
   givenUp: ReadonlySet<number>;
 }>;
 
-export type Choice = Readonly<{
-  claim: readonly Candidate[];
-  skip: readonly Readonly<{ candidate: Candidate; reason: SkipReason }>[];
+export type Choice<One extends Candidate = Candidate> = Readonly<{
+  claim: readonly One[];
+  skip: readonly Readonly<{ candidate: One; reason: SkipReason }>[];
   /** Left waiting for a later round. */
-  waiting: readonly Candidate[];
+  waiting: readonly One[];
   /** The next candidate must run alone; the round ends before it, or consists of it. */
   isAloneNext: boolean;
 }>;
 
 /** Which of the candidates to claim now. One that must run alone is claimed alone, in its place. */
-export function chooseItems(
-  candidates: readonly Candidate[],
+export function chooseItems<One extends Candidate>(
+  candidates: readonly One[],
   held: Held,
   { mayRunAlone }: Readonly<{ mayRunAlone: boolean }>,
-): Choice {
-  const claim: Candidate[] = [];
-  const skip: { candidate: Candidate; reason: SkipReason }[] = [];
-  const waiting: Candidate[] = [];
+): Choice<One> {
+  const claim: One[] = [];
+  const skip: { candidate: One; reason: SkipReason }[] = [];
+  const waiting: One[] = [];
   const blocked = new Set<string>();
   const heldKeys = new Set(held.keys);
   for (const candidate of candidates) {

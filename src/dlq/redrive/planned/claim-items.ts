@@ -77,18 +77,21 @@ export async function claimItems(
   }
 }
 
-type CandidateRow = Candidate & Readonly<{ target: string; keyHash: string | null }>;
+/** With what the plan wrote down about its message. */
+export type PlannedCandidate = Candidate & Readonly<{ plannedEpoch: bigint; target: string }>;
+
+type CandidateRow = PlannedCandidate & Readonly<{ keyHash: string | null }>;
 
 async function readCandidates(
   tx: Queryable,
   redrive: LeasedRedrive,
   { after, limit, withoutTargets, isStaged }: Wanted & HeldRedrive,
-): Promise<readonly Candidate[]> {
+): Promise<readonly PlannedCandidate[]> {
   const { id, options } = redrive;
   const isDrawn = isStaged ? sql`i.stage IS NOT NULL` : sql`true`;
   const isReady = withoutTargets.length === 0 ? sql`true` : sql`i.target <> ALL(${withoutTargets}::text[])`;
   const rows = await tx.query<CandidateRow>(sql`
-    SELECT i.position, i.message_id AS "messageId", i.target, encode(i.key_hash, 'hex') AS "keyHash",
+    SELECT i.position, i.message_id AS "messageId", i.planned_epoch AS "plannedEpoch", i.target, encode(i.key_hash, 'hex') AS "keyHash",
            COALESCE(t.lease_epoch = i.planned_epoch AND ${isSelectable(redrive)}, false) AS "isUnchanged",
            COALESCE(${mustRunAlone}, false) AS "runsAlone",
            EXISTS (
@@ -105,10 +108,10 @@ async function readCandidates(
     LEFT JOIN dlq.dlq_messages t ON t.id = i.message_id
     ORDER BY i.position`);
   const hasOrder = options.order === 'key';
-  return rows.map(({ target, keyHash, ...row }) => ({
+  return rows.map(({ keyHash, ...row }) => ({
     ...row,
     isBehind: hasOrder && row.isBehind,
-    orderKey: hasOrder && keyHash !== null ? `${target} ${keyHash}` : null,
+    orderKey: hasOrder && keyHash !== null ? `${row.target} ${keyHash}` : null,
   }));
 }
 
@@ -140,16 +143,19 @@ class MissingRowsError extends Error {
 async function claimChosen(
   { worker, leaseMs }: ClaimItemsDeps,
   tx: Queryable,
-  { redrive, row, choice }: Readonly<{ redrive: LeasedRedrive; row: HeldRedrive; choice: Choice }>,
+  {
+    redrive,
+    row,
+    choice,
+  }: Readonly<{ redrive: LeasedRedrive; row: HeldRedrive; choice: Choice<PlannedCandidate> }>,
 ): Promise<ClaimedBatch> {
   const { id, actor, options } = redrive;
-  const ids = choice.claim.map(({ messageId }) => messageId);
-  if (options.reopen === true) await reopenItems(tx, redrive, ids);
+  if (options.reopen === true) await reopenItems(tx, redrive, choice.claim);
   const onTx = { worker: { ...worker, db: tx }, leaseMs };
-  const batch = await claimMessages(onTx, isPlanned(id, ids), {
+  const batch = await claimMessages(onTx, isPlanned(choice.claim), {
     actor,
-    limit: ids.length,
-    reroute: targetsOf(id),
+    limit: choice.claim.length,
+    reroute: targetsOf(choice.claim),
   });
   const claimed = new Set(batch.messages.map((message) => message.id));
   const missing = choice.claim.filter(({ messageId }) => !claimed.has(messageId));
@@ -174,9 +180,9 @@ function watchedColumns({ stage }: HeldRedrive): Sql {
         SELECT t.published_sha256 FROM dlq.dlq_messages t WHERE t.id = i.message_id)`;
 }
 
-function targetsOf(redriveId: string): ClaimTarget {
-  const target = sql`(
-    SELECT i.target FROM dlq.redrive_items i WHERE i.message_id = t.id AND i.redrive_id = ${redriveId})`;
+function targetsOf(planned: readonly PlannedCandidate[]): ClaimTarget {
+  const targets = planned.map(({ messageId, target }) => [messageId, target] as const);
+  const target = sql`(${JSON.stringify(Object.fromEntries(targets))}::jsonb->>t.id::text)`;
   return { unroutable: target, misnamed: target };
 }
 
@@ -184,11 +190,10 @@ function targetsOf(redriveId: string): ClaimTarget {
 async function findLocked(
   tx: Queryable,
   redrive: LeasedRedrive,
-  missing: readonly Candidate[],
+  missing: readonly PlannedCandidate[],
 ): Promise<readonly Candidate[]> {
-  const ids = missing.map(({ messageId }) => messageId);
   const rows = await tx.query<{ id: string }>(sql`
-    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(redrive.id, ids)} AND ${isSelectable(redrive)}`);
+    SELECT t.id FROM dlq.dlq_messages t WHERE ${isPlanned(missing)} AND ${isSelectable(redrive)}`);
   const locked = new Set(rows.map(({ id }) => id));
   return missing.filter(({ messageId }) => locked.has(messageId));
 }

@@ -2,13 +2,18 @@ import type { Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { isDue } from '../../messages-table.ts';
 import { isSelectable } from './plan-scope.ts';
-import { isWaiting, type LeasedRedrive } from './redrives-table.ts';
+import type { LeasedRedrive } from './redrives-table.ts';
 
-/** The frozen epoch: a message that anybody has touched since the plan is not claimed. */
-export function isPlanned(redriveId: string, ids: readonly string[]): Sql {
-  return sql`t.id = ANY(${ids}::uuid[]) AND EXISTS (
-    SELECT 1 FROM dlq.redrive_items i
-    WHERE i.message_id = t.id AND i.redrive_id = ${redriveId} AND i.planned_epoch = t.lease_epoch AND ${isWaiting})`;
+/**
+ * The frozen epoch: a message that anybody has touched since the plan is not claimed. The epochs are looked up in a
+ * value, not in the items: right after a plan there are no statistics about those, and a join may read all of them for
+ * each message.
+ */
+export function isPlanned(messages: readonly Readonly<{ messageId: string; plannedEpoch: bigint }>[]): Sql {
+  const ids = messages.map(({ messageId }) => messageId);
+  const epochs = messages.map(({ messageId, plannedEpoch }) => [messageId, String(plannedEpoch)] as const);
+  return sql`t.id = ANY(${ids}::uuid[])
+    AND t.lease_epoch = (${JSON.stringify(Object.fromEntries(epochs))}::jsonb->>t.id::text)::bigint`;
 }
 
 /**
@@ -19,13 +24,13 @@ export function isPlanned(redriveId: string, ids: readonly string[]): Sql {
 export async function reopenItems(
   tx: Queryable,
   redrive: LeasedRedrive,
-  messageIds: readonly string[],
+  messages: Parameters<typeof isPlanned>[0],
 ): Promise<void> {
   const { id, actor, reason } = redrive;
   await tx.query(sql`
     WITH picked AS MATERIALIZED (
       SELECT t.id, t.status FROM dlq.dlq_messages t
-      WHERE ${isPlanned(id, messageIds)} AND ${isSelectable(redrive)} AND NOT (${isDue})
+      WHERE ${isPlanned(messages)} AND ${isSelectable(redrive)} AND NOT (${isDue})
       FOR UPDATE SKIP LOCKED
     ), reopened AS (
       UPDATE dlq.dlq_messages t SET status = 'PENDING', retry_count = 0, lease_lost = false
