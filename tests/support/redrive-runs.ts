@@ -57,6 +57,7 @@ export function runDeps(db: Database, publish: Publish, more: Partial<RunDeps> =
     onAttempt: () => {},
     onSettleRetry: () => {},
     outageMs: 600_000,
+    broker: null,
     ...more,
   };
 }
