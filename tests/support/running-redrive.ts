@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import type { Canary } from '../../src/dlq/domain/canary.ts';
 import type { RedriveState } from '../../src/dlq/domain/redrive.ts';
 import { claimItems, type ClaimedItems } from '../../src/dlq/redrive/planned/claim-items.ts';
@@ -8,6 +7,7 @@ import { settleItems } from '../../src/dlq/redrive/planned/settle-items.ts';
 import type { AttemptOutcome } from '../../src/dlq/redrive/settle-messages.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
+import { leaseRedrive, planItems } from './redrive-runs.ts';
 import { storeRecords } from './stored-message.ts';
 import { createTestWorker } from './worker.ts';
 
@@ -26,28 +26,9 @@ export async function startRedrive(
     'orders.v1',
     keys.map((key, i) => ({ key, value: `${i}` })),
   );
-  const id = randomUUID();
-  const options = { rate_per_second: null, order: 'key', canary } as const;
-  const [row] = await db.query<{ epoch: bigint }>(sql`
-    INSERT INTO dlq.redrives (id, state, filter, options, actor, reason, lease_epoch)
-    VALUES (${id}, ${state}, '{}', ${JSON.stringify(options)}::jsonb, 'alice', 'fixed', nextval('platform.lease_epochs'))
-    RETURNING lease_epoch AS epoch`);
-  await db.query(sql`
-    INSERT INTO dlq.redrive_items (redrive_id, position, message_id, planned_epoch, target, key_hash)
-    SELECT ${id}::uuid, row_number() OVER (ORDER BY created_at, id), id, lease_epoch, original_topic, sha256(message_key)
-    FROM dlq.dlq_messages`);
-  const lease = { owner: 'worker-1', epoch: row?.epoch ?? 0n, endsAtMs: Infinity };
-  return {
-    id,
-    kind: 'retry',
-    state,
-    filter: {},
-    options,
-    actor: 'alice',
-    reason: 'fixed',
-    isPlanned: true,
-    lease,
-  };
+  const redrive = await leaseRedrive(db, { state, options: { canary } });
+  await planItems(db, redrive);
+  return redrive;
 }
 
 const noneHeld = { positions: new Set<number>(), keys: new Set<string>(), givenUp: new Set<number>() };
