@@ -1,4 +1,4 @@
-import { compileTopicGlobs } from '../src/dlq/domain/topic-glob.ts';
+import { compileGlobs } from '../src/kernel/glob/match-glob.ts';
 import { createDecoder } from '../src/dlq/ingest/decoding/decode-dead-letter.ts';
 import { messageRows } from '../src/dlq/ingest/message-rows.ts';
 import { systemClock } from '../src/kernel/clock.ts';
@@ -46,7 +46,7 @@ try {
 }
 
 async function measureFloor({ db }: Ground, all: readonly OutgoingRecord[]): Promise<number> {
-  const decode = createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) });
+  const decode = createDecoder({ rules: [], isDeadLetterTopic: compileGlobs(['*.dlq.v1']) });
   const makeId = createUuidMaker(systemClock);
   const perStatement = 1000;
   const statements = Array.from({ length: partitions }, (_, partition) => {

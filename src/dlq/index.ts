@@ -1,6 +1,7 @@
 import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
+import { compileGlobs } from '../kernel/glob/match-glob.ts';
 import type { Service } from '../kernel/service.ts';
 import { createReaper } from '../platform/work/reaper.ts';
 import { createRunningWork, type RunningWork } from '../platform/work/running-work.ts';
@@ -36,7 +37,6 @@ import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
 import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
 import type { Compression } from '../kernel/broker-record.ts';
 import { createTargetRule } from './domain/target-rule.ts';
-import { compileTopicGlobs } from './domain/topic-glob.ts';
 import { messageGauges } from './upkeep/gauges.ts';
 import { ingestCheck } from './ingest/ingest-check.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
@@ -51,7 +51,7 @@ import { createFingerprintStore } from './ingest/store-fingerprints.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
 
 /** For commands that work on the slice's topics or tables without running it. */
-export { archiveMessages, compileTopicGlobs, deriveFingerprints, purgeArchive, recountMessages };
+export { archiveMessages, deriveFingerprints, purgeArchive, recountMessages };
 
 export type DlqOptions = Readonly<{
   maxRetries: number;
@@ -126,7 +126,7 @@ export const dlqMigrations: MigrationSource = {
 export function createDlq(deps: DlqDeps): Dlq {
   const { db, broker, options } = deps;
   const log = deps.logger.child({ slice: 'dlq' });
-  const isDeadLetterTopic = compileTopicGlobs(options.topicPatterns);
+  const isDeadLetterTopic = compileGlobs(options.topicPatterns);
   const running = createRunningWork('dlq retries');
   const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running });
   const reader = broker === null ? null : createReader({ ...deps, broker }, log, isDeadLetterTopic);

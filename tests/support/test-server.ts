@@ -76,10 +76,14 @@ function addThings(app: HttpApp): void {
     },
     { additionalProperties: false },
   );
-  app.get('/api/v1/things', { schema: { querystring: listQuery } }, (request) => ({ query: request.query }));
+  app.get(
+    '/api/v1/things',
+    { config: { access: 'authenticated' }, schema: { querystring: listQuery } },
+    (request) => ({ query: request.query }),
+  );
   app.get(
     '/api/v1/things/:id',
-    { schema: { params: IdParams, response: { 200: ThingSchema } } },
+    { config: { access: 'authenticated' }, schema: { params: IdParams, response: { 200: ThingSchema } } },
     (request) => ({
       id: request.params.id,
       payload: rawJson('{"big": 12345678901234567890, "huge": 1e400, "b":1, "a":1.10}'),
@@ -87,14 +91,26 @@ function addThings(app: HttpApp): void {
       beyond: 'the schema',
     }),
   );
-  app.post('/api/v1/things', { schema: { body: NewThingSchema } }, (request) => ({
-    name: request.body.name,
-    actor: actorOf(request),
-  }));
-  app.post('/api/v1/things/:id/retry', { schema: { params: IdParams } }, () => ({ status: 'RESOLVED' }));
-  app.post('/api/v1/things/:id/fail', { schema: { params: IdParams } }, (request) => {
-    throw failures[request.params.id]?.() ?? new Error('SELECT password FROM users');
-  });
+  app.post(
+    '/api/v1/things',
+    { config: { access: 'authenticated' }, schema: { body: NewThingSchema } },
+    (request) => ({
+      name: request.body.name,
+      actor: actorOf(request),
+    }),
+  );
+  app.post(
+    '/api/v1/things/:id/retry',
+    { config: { access: 'authenticated' }, schema: { params: IdParams } },
+    () => ({ status: 'RESOLVED' }),
+  );
+  app.post(
+    '/api/v1/things/:id/fail',
+    { config: { access: 'authenticated' }, schema: { params: IdParams } },
+    (request) => {
+      throw failures[request.params.id]?.() ?? new Error('SELECT password FROM users');
+    },
+  );
 }
 
 const failures: Readonly<Record<string, () => unknown>> = {

@@ -1,8 +1,9 @@
-import { compileTopicGlobs, loggerFor } from '../../compose.ts';
+import { loggerFor } from '../../compose.ts';
 import { createBroker } from '../../compose/create-broker.ts';
 import { openDatabase } from '../../compose/open-database.ts';
 import type { Config } from '../../config/config.ts';
 import { AppError, messageOf } from '../../kernel/errors.ts';
+import { compileGlobs } from '../../kernel/glob/match-glob.ts';
 import type { Broker, PartitionInfo, PartitionListing } from '../../platform/broker/port.ts';
 import { examinePublishRights } from './checks/publish-rights.ts';
 import { examineTopicIds } from './checks/topic-ids.ts';
@@ -31,7 +32,7 @@ export async function* examineBroker(config: Config): AsyncGenerator<Finding> {
   try {
     broker = createBroker(kafka);
     if (broker === null) return;
-    const matches = compileTopicGlobs(kafka.dlqTopicPattern);
+    const matches = compileGlobs(kafka.dlqTopicPattern);
     const named = kafka.dlqTopicPattern.filter((pattern) => !/[*?]/.test(pattern));
     const listing = await broker.partitions(matches, undefined, named);
     yield ok('kafka', `${brokers}: cluster ${listing.clusterId}`);

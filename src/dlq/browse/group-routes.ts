@@ -18,6 +18,7 @@ export function addGroupRoutes(app: HttpApp, db: Queryable): void {
   addListRoute(app, {
     slice: 'dlq',
     path: root,
+    access: { permission: 'dlq:messages:view' },
     operationId: 'listGroups',
     summary: 'List failures grouped by fingerprint',
     description:
@@ -34,6 +35,7 @@ export function addGroupRoutes(app: HttpApp, db: Queryable): void {
   app.get(
     `${root}/:fingerprint`,
     {
+      config: { access: { permission: 'dlq:messages:view' } },
       schema: {
         operationId: 'getGroup',
         summary: 'Get one group of failures',

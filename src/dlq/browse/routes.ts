@@ -35,6 +35,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/messages/ids`,
+    access: { permission: 'dlq:messages:view' },
     operationId: 'findMessageIds',
     items: 'messages',
     statuses,
@@ -49,6 +50,7 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     root,
     {
+      config: { access: { permission: 'dlq:messages:view' } },
       schema: {
         operationId: 'listTopics',
         summary: 'List topics with their counts by status',
@@ -71,6 +73,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id`,
     {
+      config: { access: { permission: 'dlq:messages:view' } },
       schema: {
         operationId: 'getMessage',
         summary: 'Get one message, archived or not',
@@ -91,6 +94,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id/raw`,
     {
+      config: { access: { permission: 'dlq:payloads:view' } },
       schema: {
         operationId: 'getRawMessage',
         summary: 'Get the record of a message byte for byte',
@@ -110,6 +114,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id/history`,
     {
+      config: { access: { permission: 'dlq:messages:view' } },
       schema: {
         operationId: 'getMessageHistory',
         summary: 'Get every transition of a message',
@@ -145,6 +150,7 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/sources`,
     {
+      config: { access: { permission: 'dlq:sources:view' } },
       schema: {
         operationId: 'listSources',
         summary: 'List the partitions of dead-letter topics',
@@ -158,6 +164,7 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/accounting`,
     {
+      config: { access: { permission: 'dlq:sources:view' } },
       schema: {
         operationId: 'getAccounting',
         summary: 'Account for every record that was read',
@@ -179,6 +186,7 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/sources/:topic/:partition/verify`,
     {
+      config: { access: { permission: 'dlq:sources:view' } },
       schema: {
         operationId: 'verifySource',
         summary: 'Compare the records of a partition with what is stored',

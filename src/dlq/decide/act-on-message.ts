@@ -2,7 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { leaseIsOver } from '../../platform/work/work.ts';
-import { isLegalTopic } from '../domain/topic-glob.ts';
+import { isLegalTopic } from '../domain/legal-topic.ts';
 import { restoreFromArchive } from '../messages-table.ts';
 import { messageNotFound, type FindHead } from '../stored-message.ts';
 

@@ -43,6 +43,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/messages/:id`,
+    access: { permission: 'dlq:messages:delete' },
     operationId: 'deleteMessage',
     summary: 'Delete a message, archived or not',
     description: 'Deletes the message with its payload. Its history stays.',
@@ -57,6 +58,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/dead`,
+    access: { permission: 'dlq:messages:mark-dead' },
     operationId: 'markMessageDead',
     summary: 'Mark a message as dead',
     description: 'A dead message is not retried until it is reopened.',
@@ -71,6 +73,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/reopen`,
+    access: { permission: 'dlq:messages:reopen' },
     operationId: 'reopenMessage',
     summary: 'Reopen a message with a new retry budget',
     description: 'For a dead, resolved or spent message. It becomes PENDING with `retry_count` 0.',
@@ -85,6 +88,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/route`,
+    access: { permission: 'dlq:messages:route' },
     operationId: 'routeMessage',
     summary: 'Choose the target topic of a message',
     description:
@@ -103,6 +107,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
 function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     path: `${root}/sources/:topic/:partition/seek`,
+    access: { permission: 'dlq:sources:manage' },
     operationId: 'seekSource',
     summary: 'Read a partition again from an earlier position',
     description:
@@ -121,6 +126,7 @@ function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/sources/:topic/:partition`,
+    access: { permission: 'dlq:sources:manage' },
     operationId: 'forgetSource',
     summary: 'Forget a partition of a deleted topic or cluster',
     description: 'Removes its position from the accounting. Its messages stay.',

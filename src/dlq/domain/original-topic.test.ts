@@ -7,9 +7,10 @@ import {
   type OriginalTopic,
   type OriginalTopicQuestion,
 } from './original-topic.ts';
-import { compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
+import { compileGlobs } from '../../kernel/glob/match-glob.ts';
+import { isLegalTopic } from './legal-topic.ts';
 
-const isDeadLetterTopic = compileTopicGlobs(['*.dlq.v1', '*.dlq', '*-dlt', '*.DLT']);
+const isDeadLetterTopic = compileGlobs(['*.dlq.v1', '*.dlq', '*-dlt', '*.DLT']);
 
 const resolve = (question: Partial<OriginalTopicQuestion> & { sourceTopic: string }): OriginalTopic =>
   resolveOriginalTopic({ headerTopic: undefined, rules: [], isDeadLetterTopic, ...question });

@@ -1,4 +1,5 @@
-import { captureTopicGlob, isLegalTopic } from './topic-glob.ts';
+import { captureGlob } from '../../kernel/glob/match-glob.ts';
+import { isLegalTopic } from './legal-topic.ts';
 
 /** Maps topics that match `match` to `topic`, whose stars are replaced by what the stars of `match` matched, in order. */
 export type OriginalTopicRule = Readonly<{ match: string; topic: string }>;
@@ -58,7 +59,7 @@ function isTarget(topic: string, { deadLetterTopic, isDeadLetterTopic }: RouteQu
 
 function byRule(sourceTopic: string, rules: readonly OriginalTopicRule[]): string | undefined {
   for (const { match, topic } of rules) {
-    const captured = captureTopicGlob(match, sourceTopic);
+    const captured = captureGlob(match, sourceTopic);
     if (captured === undefined) continue;
     let star = 0;
     return topic.replaceAll('*', () => captured[star++] ?? '*');

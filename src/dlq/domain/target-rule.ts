@@ -1,4 +1,5 @@
-import { compileTopicGlobs, isLegalTopic } from './topic-glob.ts';
+import { compileGlobs } from '../../kernel/glob/match-glob.ts';
+import { isLegalTopic } from './legal-topic.ts';
 
 /** Whether messages may be published to a topic. */
 export type IsAllowedTarget = (topic: string) => boolean;
@@ -14,6 +15,6 @@ export function createTargetRule({
   patterns: readonly string[] | undefined;
   isDeadLetterTopic: (topic: string) => boolean;
 }>): IsAllowedTarget {
-  const isListed = patterns === undefined ? () => true : compileTopicGlobs(patterns);
+  const isListed = patterns === undefined ? () => true : compileGlobs(patterns);
   return (topic) => isLegalTopic(topic) && !isDeadLetterTopic(topic) && isListed(topic);
 }

@@ -9,7 +9,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { createDecoder } from './decoding/decode-dead-letter.ts';
 import type { DeadLetter } from '../domain/dead-letter.ts';
 import type { BrokerRecord } from '../../kernel/broker-record.ts';
-import { compileTopicGlobs } from '../domain/topic-glob.ts';
+import { compileGlobs } from '../../kernel/glob/match-glob.ts';
 import { seekSource } from '../decide/seek-source.ts';
 import { accountSources } from '../sources.ts';
 import { addPartitions, claimPartitions, skipLostRecords, type LeasedPartition } from './partitions-table.ts';
@@ -26,7 +26,7 @@ before(async () => {
     worker: createTestWorker(database.db),
     makeId: createUuidMaker(systemClock),
     storeFingerprints: createFingerprintStore(systemClock),
-    decode: createDecoder({ rules: [], isDeadLetterTopic: compileTopicGlobs(['*.dlq.v1']) }),
+    decode: createDecoder({ rules: [], isDeadLetterTopic: compileGlobs(['*.dlq.v1']) }),
     maxRetries: 3,
     onInserted: () => {},
     onRead: () => {},

@@ -14,6 +14,7 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
   app.post(
     `${root}/messages/:id/retry`,
     {
+      config: { access: { permission: 'dlq:messages:retry' } },
       schema: {
         operationId: 'retryMessage',
         summary: 'Retry a message: publish it to its original topic',
@@ -36,6 +37,7 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
   app.post(
     `${root}/:topic/retry-all`,
     {
+      config: { access: { permission: 'dlq:messages:retry-all' } },
       schema: {
         operationId: 'retryAllMessages',
         summary: 'Retry all retryable messages of a topic',

@@ -32,6 +32,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: root,
+    access: { permission: 'jobs:jobs:view' },
     operationId: 'listJobs',
     summary: 'List jobs, newest first',
     description:
@@ -44,6 +45,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: `${root}/dead`,
+    access: { permission: 'jobs:jobs:view' },
     operationId: 'listDeadJobs',
     summary: 'List dead-lettered jobs and their most frequent errors',
     description: 'By default only those neither cancelled nor discarded, newest first.',
@@ -70,6 +72,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   app.get(
     `${root}/:id`,
     {
+      config: { access: { permission: 'jobs:jobs:view' } },
       schema: {
         operationId: 'getJob',
         summary: 'Get one job with its failed attempts and the actions on it',
@@ -91,6 +94,7 @@ function addJobIdRoute(app: HttpApp, db: Queryable): void {
   addIdPrefixRoute(app, {
     slice: 'jobs',
     path: `${root}/ids`,
+    access: { permission: 'jobs:jobs:view' },
     operationId: 'findJobIds',
     items: 'jobs',
     statuses,

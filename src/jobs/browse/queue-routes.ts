@@ -8,6 +8,7 @@ export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
   app.get(
     `${root}/queues`,
     {
+      config: { access: { permission: 'jobs:queues:view' } },
       schema: {
         operationId: 'listQueues',
         summary: 'List queues with settings, pauses and job counts',

@@ -46,6 +46,7 @@ type JobAction = Readonly<{ action: Action; summary: string; description: string
 function addJobAction(app: HttpApp, deps: ActionRouteDeps, { action, ...texts }: JobAction): void {
   addActionRoute(app, {
     path: `${root}/:id/${action}`,
+    access: { permission: `jobs:jobs:${action}` },
     operationId: `${action}Job`,
     ...texts,
     errors: [404, 409],
@@ -63,6 +64,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
   app.post(
     `${root}/requeue`,
     {
+      config: { access: { permission: 'jobs:jobs:requeue' } },
       schema: {
         operationId: 'requeueJobs',
         summary: 'Requeue the dead letters that match a filter',
@@ -89,6 +91,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
 function addPause(app: HttpApp, deps: PauseDeps): void {
   addActionRoute(app, {
     path: `${root}/queues/:queue/pause`,
+    access: { permission: 'jobs:queues:pause' },
     operationId: 'pauseQueue',
     summary: 'Pause a queue',
     description:
@@ -105,6 +108,7 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/queues/:queue/resume`,
+    access: { permission: 'jobs:queues:pause' },
     operationId: 'resumeQueue',
     summary: 'Resume a paused queue',
     description: 'A queue that is not paused stays as it is.',

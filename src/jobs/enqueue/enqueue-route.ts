@@ -69,7 +69,7 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
   app.post(
     root,
     {
-      config: { exactJson: true },
+      config: { access: { permission: 'jobs:jobs:enqueue' }, exactJson: true },
       schema: {
         operationId: 'enqueueJob',
         summary: 'Add a job to a queue',

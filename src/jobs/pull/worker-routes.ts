@@ -22,7 +22,7 @@ export function addWorkerRoutes(app: HttpApp, deps: WorkerRouteDeps): void {
   app.post(
     `${root}/:id/heartbeat`,
     {
-      config: { exactJson: true },
+      config: { access: { permission: 'jobs:jobs:work' }, exactJson: true },
       schema: {
         operationId: 'heartbeatJob',
         summary: 'Renew the lease of a job',
@@ -54,6 +54,7 @@ function addClaim(app: HttpApp, deps: WorkerRouteDeps): void {
   app.post(
     `${root}/queues/:queue/claim`,
     {
+      config: { access: { permission: 'jobs:jobs:work' } },
       schema: {
         operationId: 'claimJobs',
         summary: 'Claim due jobs',
@@ -121,7 +122,7 @@ function addFinish(app: HttpApp, deps: WorkerRouteDeps): void {
     return reply.send({ job_id: jobId, status });
   };
   const schemaOf = <Body>(texts: Texts, body: Body) => ({
-    config: { exactJson: true },
+    config: { access: { permission: 'jobs:jobs:work' }, exactJson: true } as const,
     schema: {
       ...texts,
       errors: [409] as const,

@@ -35,7 +35,7 @@ export function addAcceptRoutes(app: HttpApp, deps: AcceptDeps): void {
   app.post(
     `${root}/orders`,
     {
-      config: { exactJson: true },
+      config: { access: { permission: 'outbox:orders:add' }, exactJson: true },
       schema: {
         operationId: 'addOrder',
         summary: 'Add an order',

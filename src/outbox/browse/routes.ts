@@ -23,6 +23,7 @@ function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
   addListRoute(app, {
     slice: 'outbox',
     path: `${root}/orders`,
+    access: { permission: 'outbox:orders:view' },
     operationId: 'listOrders',
     summary: 'List orders, newest first',
     description:
@@ -47,6 +48,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/orders/:id`,
     {
+      config: { access: { permission: 'outbox:orders:view' } },
       schema: {
         operationId: 'getOrder',
         summary: 'Get one order with its attempts and audit log',
@@ -66,6 +68,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/ledger/:key`,
     {
+      config: { access: { permission: 'outbox:orders:view' } },
       schema: {
         operationId: 'getLedgerEntry',
         summary: 'Get the recorded effect of an idempotency key',
@@ -90,6 +93,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/destinations`,
     {
+      config: { access: { permission: 'outbox:destinations:view' } },
       schema: {
         operationId: 'listDestinations',
         summary: 'List destinations with throttle, circuit and backlog',

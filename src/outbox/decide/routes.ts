@@ -61,7 +61,7 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
   app.post(
     `${root}/orders/:id/supersede`,
     {
-      config: { exactJson: true },
+      config: { access: { permission: 'outbox:orders:supersede' }, exactJson: true },
       schema: {
         operationId: 'supersedeOrder',
         summary: 'Replace a dead order by a corrected one',
@@ -99,6 +99,7 @@ function addResolveRoute(
 ): void {
   addActionRoute(app, {
     path: `${root}/orders/:id/${kind}`,
+    access: { permission: `outbox:orders:${kind}` },
     operationId: `${kind}Order`,
     ...texts,
     errors: [404, 409],
@@ -116,7 +117,11 @@ function addResolveRoute(
 
 type Decision = Readonly<{ reason?: string | undefined; effect_checked?: boolean | undefined }>;
 
-function actionOf(request: Pick<FastifyRequest, 'headers'>, id: string, decision: Decision): OrderAction {
+function actionOf(
+  request: Pick<FastifyRequest, 'headers' | 'principal'>,
+  id: string,
+  decision: Decision,
+): OrderAction {
   return {
     id: parseOrderId(id),
     actor: actorOf(request),

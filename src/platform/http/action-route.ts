@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
+import type { RouteAccess } from './access/route-access.ts';
 import { actorOf } from './actor.ts';
 import type { HttpApp } from './http-app.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
@@ -11,6 +12,7 @@ export type By = Readonly<{ actor: string; reason: string | null }>;
 export type ActionRoute<Params extends TSchema, Body extends TSchema, Query extends TSchema> = Readonly<{
   method?: 'POST' | 'DELETE';
   path: string;
+  access: RouteAccess;
   operationId: string;
   summary: string;
   description: string;
@@ -39,12 +41,12 @@ export function addActionRoute<
   Body extends TSchema = TSchema,
   Query extends TSchema = TSchema,
 >(app: HttpApp, route: ActionRoute<Params, Body, Query>): void {
-  const { method = 'POST', path, params, body, query, answer, isExact = false } = route;
+  const { method = 'POST', path, access, params, body, query, answer, isExact = false } = route;
   const { operationId, summary, description, errors } = route;
   app.route({
     method,
     url: path,
-    ...(isExact ? { config: { exactJson: true } } : {}),
+    config: { access, ...(isExact ? { exactJson: true } : {}) },
     schema: {
       operationId,
       summary,

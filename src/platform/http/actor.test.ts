@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { localPrincipal } from '../../kernel/access/principal.ts';
 import { actorOf } from './actor.ts';
 
 const actor = (header: string | undefined) =>
-  actorOf({ headers: header === undefined ? {} : { 'x-actor': header } });
+  actorOf({ headers: header === undefined ? {} : { 'x-actor': header }, principal: localPrincipal });
 /** As Node hands over the bytes of a UTF-8 header. */
 const onTheWire = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
 

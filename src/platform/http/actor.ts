@@ -1,9 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { subjectOf, type Principal } from '../../kernel/access/principal.ts';
 
 const MAX_ACTOR_LENGTH = 255;
 
-/** The actor: the `x-actor` header without control characters, or `anonymous`. Never a field of the body. */
-export function actorOf(request: Readonly<{ headers: IncomingHttpHeaders }>): string {
+/**
+ * The actor: the authenticated principal. Without authentication, the `x-actor` header without control characters, or
+ * `anonymous`. Never a field of the body.
+ */
+export function actorOf(request: Readonly<{ headers: IncomingHttpHeaders; principal: Principal }>): string {
+  if (request.principal.type !== 'local') return subjectOf(request.principal);
   const header = request.headers['x-actor'];
   if (typeof header !== 'string') return 'anonymous';
   const cleaned = decodeHeaderText(header)

@@ -16,6 +16,8 @@ import { stringifyWithRaw } from './raw-json.ts';
 import { serveOneAtATime } from './guards/one-at-a-time.ts';
 import { requestFaultOf } from './guards/origin-guard.ts';
 import type { AcceptsHost } from './guards/origin-guard.ts';
+import { guardAccess, type Authenticate } from './access/guard-access.ts';
+import type { DeclaredRoute } from './access/route-access.ts';
 import { requestIdOf } from './request-id.ts';
 import { createRequestTelemetry } from './request-telemetry.ts';
 import { boundMemory } from './guards/memory-budget.ts';
@@ -66,6 +68,7 @@ export type AppOptions = Readonly<{
   isOutage: (error: unknown) => boolean;
   isMissingRight: (error: unknown) => boolean;
   acceptsHost: AcceptsHost;
+  authenticate: Authenticate;
   /** Aborted when the stop begins: answers then ask the client to close the connection. */
   stopping: AbortSignal;
 }>;
@@ -76,8 +79,10 @@ class FaultsOnly extends LogController {
   override requestCompleted(): void {}
 }
 
-/** Fastify with the rules of every route. */
-export function createApp(options: AppOptions): HttpApp {
+/** Fastify with the rules of every route; the list of routes grows as they are added. */
+export function createApp(
+  options: AppOptions,
+): Readonly<{ app: HttpApp; declared: readonly DeclaredRoute[] }> {
   const { limits, logger, metrics, tracer, isOutage, isMissingRight } = options;
   const telemetry = createRequestTelemetry(metrics, tracer);
   const app: HttpApp = fastify({
@@ -117,6 +122,7 @@ export function createApp(options: AppOptions): HttpApp {
   );
   acceptJsonBodies(app, limits.bodyBytes);
   addHooks(app, telemetry, options);
+  const declared = guardAccess(app, options.authenticate);
   boundMemory(app, {
     bytes: Math.max(limits.inProgressBytes, 2 * limits.bodyBytes),
     waitMs: limits.memoryWaitMs,
@@ -124,7 +130,7 @@ export function createApp(options: AppOptions): HttpApp {
     readBytesPerMs: limits.readBytesPerMs,
   });
   describeRoutes(app, options.version, options.tags);
-  return app;
+  return { app, declared };
 }
 
 function addHooks(

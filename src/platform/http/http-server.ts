@@ -2,6 +2,7 @@ import type { Tracer } from '@opentelemetry/api';
 import { trace } from '@opentelemetry/api';
 import type { Clock } from '../../kernel/clock.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import { localPrincipal } from '../../kernel/access/principal.ts';
 import type { AppError } from '../../kernel/errors.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -9,6 +10,8 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createApp, defaultLimits } from './create-app.ts';
 import type { HttpLimits } from './create-app.ts';
 import { errorResponse } from './errors/error-schema.ts';
+import type { Authenticate } from './access/guard-access.ts';
+import type { DeclaredRoute } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import { addressOf, listen } from './listen.ts';
 import type { HttpAddress, ListenOptions } from './listen.ts';
@@ -30,7 +33,11 @@ export type HttpServerOptions = ListenOptions &
     metrics: Metrics;
     /** Host names of this server. */
     acceptsHost: AcceptsHost;
+    /** Default: everybody is the local principal, who may do everything. */
+    authenticate?: Authenticate;
     checks?: readonly HealthCheck[];
+    /** Whether `/readyz` shows each check; default: yes. */
+    showsChecks?: boolean;
     /** While it returns an error, the routes of all slices answer with it. */
     closedBy?: () => AppError | null;
     limits?: Partial<HttpLimits>;
@@ -51,6 +58,8 @@ export type HttpServer = Service &
     addRoutes(slice: string, addTo: (app: HttpApp) => void): void;
     /** Undefined while the server does not listen. */
     address(): HttpAddress | undefined;
+    /** All routes and who may call them. */
+    routes(): Promise<readonly DeclaredRoute[]>;
     /** The OpenAPI document of all routes. */
     describe(): Promise<OpenApiDocument>;
     /** Aborted when the stop begins, for answers that would never end. */
@@ -59,11 +68,11 @@ export type HttpServer = Service &
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
-  const { isMissingRight = () => false, closedBy = () => null, tags = [] } = options;
+  const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
-  const app = createApp({
+  const { app, declared } = createApp({
     limits,
     logger,
     metrics,
@@ -74,10 +83,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     isOutage,
     isMissingRight,
     acceptsHost,
+    authenticate: options.authenticate ?? (() => localPrincipal),
     stopping: stop.signal,
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });
-  app.register(async (scope: HttpApp) => addProcessRoutes(scope, { metrics, readiness }));
+  app.register(async (scope: HttpApp) => addProcessRoutes(scope, { metrics, readiness, showsChecks }));
 
   return {
     name: 'http',
@@ -91,6 +101,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       });
     },
     address: () => addressOf(app),
+    async routes() {
+      await app.ready();
+      return declared;
+    },
     async describe() {
       await app.ready();
       return openApiDocument(app);

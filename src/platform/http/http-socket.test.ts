@@ -120,7 +120,7 @@ test('a client that disconnects is counted and is not a server error', async () 
   const entered = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
   server.addRoutes('slow', (app) => {
-    app.get('/slow', async (request) => {
+    app.get('/slow', { config: { access: 'authenticated' } }, async (request) => {
       entered.resolve();
       await once(request.socket, 'close');
       left.resolve();
@@ -174,7 +174,7 @@ test('a stop lets running requests finish, and closes their connections and idle
   const entered = Promise.withResolvers<void>();
   const leave = Promise.withResolvers<void>();
   server.addRoutes('slow', (app) => {
-    app.get('/slow', async () => {
+    app.get('/slow', { config: { access: 'authenticated' } }, async () => {
       entered.resolve();
       await leave.promise;
       return { done: true };
@@ -207,7 +207,7 @@ test('a stop closes connections at its deadline, also if that is in the past', a
     const { server } = createTestServer();
     const entered = Promise.withResolvers<void>();
     server.addRoutes('slow', (app) => {
-      app.get('/slow', () => {
+      app.get('/slow', { config: { access: 'authenticated' } }, () => {
         entered.resolve();
         return new Promise(() => {});
       });

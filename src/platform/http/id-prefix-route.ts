@@ -6,6 +6,7 @@ import {
   uuidsWithPrefix,
   type UuidRange,
 } from '../../kernel/uuid-prefix.ts';
+import type { RouteAccess } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import { checkedAs, closed, nullable, Timestamp } from './schema-parts.ts';
 import { invalidField } from './slice-input.ts';
@@ -47,13 +48,14 @@ export function addIdPrefixRoute(
   route: Readonly<{
     slice: string;
     path: string;
+    access: RouteAccess;
     operationId: string;
     items: string;
     statuses: readonly string[];
     find: (range: UuidRange, limit: number) => Promise<readonly FoundId[]>;
   }>,
 ): void {
-  const { slice, path, operationId, items, find } = route;
+  const { slice, path, access, operationId, items, find } = route;
   const schema = {
     operationId,
     summary: `Complete a shortened id of ${items}`,
@@ -61,7 +63,7 @@ export function addIdPrefixRoute(
     querystring: Query,
     response: { 200: answerOf(route.statuses) },
   };
-  app.get(path, { schema }, async (request, reply) => {
+  app.get(path, { config: { access }, schema }, async (request, reply) => {
     const range = uuidsWithPrefix(request.query.prefix);
     if (range === null) throw invalidField(slice, 'prefix', 'format', 'must be the beginning of a UUID');
     const found = await find(range, maxFound + 1);

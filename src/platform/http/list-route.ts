@@ -7,6 +7,7 @@ import {
   type PageQuery,
   type PageRequest,
 } from '../../kernel/page.ts';
+import type { RouteAccess } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
 import { readPageQuery } from './slice-input.ts';
@@ -26,6 +27,7 @@ export type Listed<Item> = Readonly<{
 export type ListRoute<Query extends TSchema, Item> = Readonly<{
   slice: string;
   path: string;
+  access: RouteAccess;
   operationId: string;
   summary: string;
   description: string;
@@ -49,7 +51,7 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
 }>;
 
 export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: ListRoute<Query, Item>): void {
-  const { slice, path, operationId, summary, description, errors, params, query, answer, rowBytes } = route;
+  const { slice, path, access, operationId, summary, description, errors, params, query } = route;
   const schema = {
     operationId,
     summary,
@@ -57,14 +59,14 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     ...(errors === undefined ? {} : { errors }),
     ...(params === undefined ? {} : { params }),
     querystring: query,
-    response: { 200: route.lines === undefined ? answer : orLines(answer) },
+    response: { 200: route.lines === undefined ? route.answer : orLines(route.answer) },
   };
-  app.get(path, { schema }, async (request, reply) => {
+  app.get(path, { config: { access }, schema }, async (request, reply) => {
     const asked = request.query as Static<Query> & PageQuery;
     if (route.lines !== undefined && request.method === 'GET' && acceptsLines(request.headers.accept))
       return reply.type(linesType).send(await route.lines(asked, request.params));
     const page = readPageQuery(slice, asked, route.cursor?.(asked));
-    await request.reserveAnswer(page.pageSize * rowBytes);
+    await request.reserveAnswer(page.pageSize * route.rowBytes);
     const listed = await route.list(asked, page, request.params);
     return reply.send({
       [route.items]: listed.items.map(route.present),

@@ -25,14 +25,17 @@ const tags = ['process'];
 export type ProcessRoutesOptions = Readonly<{
   metrics: Metrics;
   readiness: () => Promise<ReadinessReport>;
+  /** The names and messages of checks tell about the inside of the server. */
+  showsChecks: boolean;
 }>;
 
 /** Liveness, readiness, metrics and the API description. */
 export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): void {
-  const { metrics, readiness } = options;
+  const { metrics, readiness, showsChecks } = options;
   app.get(
     '/healthz',
     {
+      config: { access: 'public' },
       schema: {
         operationId: 'getHealth',
         summary: 'Liveness',
@@ -47,31 +50,37 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
   app.get(
     '/readyz',
     {
+      config: { access: 'public' },
       schema: {
         operationId: 'getReadiness',
         summary: 'Readiness',
         description:
-          'Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready.',
+          'Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready. With authentication only the status is shown.',
         tags,
         response: { 200: ReadinessSchema, 503: ReadinessSchema, default: errorResponse },
       },
     },
     async (_request, reply) => {
       const report = await readiness();
-      return reply.code(report.status === 'unhealthy' ? 503 : 200).send(report);
+      return reply
+        .code(report.status === 'unhealthy' ? 503 : 200)
+        .send(showsChecks ? report : { ...report, checks: {} });
     },
   );
 
   addMetricsRoute(app, metrics);
   addDescriptionRoute(app);
   addDocsPage(app);
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/'));
+  app.get('/', { config: { access: 'public' }, schema: { hide: true } }, (_request, reply) =>
+    reply.redirect('/docs/'),
+  );
 }
 
 function addMetricsRoute(app: HttpApp, metrics: Metrics): void {
   app.get(
     '/metrics',
     {
+      config: { access: { permission: 'system:metrics:view' } },
       schema: {
         operationId: 'getMetrics',
         summary: 'Metrics in the Prometheus text format',
@@ -99,6 +108,7 @@ function addDescriptionRoute(app: HttpApp): void {
   app.get(
     '/openapi.json',
     {
+      config: { access: 'authenticated' },
       schema: {
         operationId: 'getOpenApi',
         summary: 'This OpenAPI document',

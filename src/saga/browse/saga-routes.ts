@@ -27,6 +27,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   addListRoute(app, {
     slice: 'saga',
     path: root,
+    access: { permission: 'saga:sagas:view' },
     operationId: 'listSagas',
     summary: 'List sagas, newest first',
     description:
@@ -52,6 +53,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   addIdPrefixRoute(app, {
     slice: 'saga',
     path: `${root}/ids`,
+    access: { permission: 'saga:sagas:view' },
     operationId: 'findSagaIds',
     items: 'sagas',
     statuses,
@@ -61,6 +63,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   app.get(
     `${root}/:saga_id`,
     {
+      config: { access: { permission: 'saga:sagas:view' } },
       schema: {
         operationId: 'getSaga',
         summary: 'Get one saga with all attempts at its steps',

@@ -16,6 +16,7 @@ export function addServiceRoutes(app: HttpApp, { db, services }: ServiceRouteDep
   app.get(
     '/api/v1/services',
     {
+      config: { access: { permission: 'saga:services:view' } },
       schema: {
         operationId: 'listServices',
         summary: 'List the services that workflows call',

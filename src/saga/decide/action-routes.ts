@@ -48,6 +48,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
   function addAbortRoute(kind: AbortRequest['kind'], texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/${kind}`,
+      access: { permission: `saga:sagas:${kind}` },
       operationId: `${kind}Saga`,
       ...texts,
       errors: [404, 409],
@@ -68,6 +69,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
   function addPlainRoute(kind: 'retry' | 'skip', texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/steps/:step/${kind}`,
+      access: { permission: 'saga:sagas:repair' },
       operationId: `${kind}Step`,
       ...texts,
       errors: [404, 409, 422],
@@ -82,6 +84,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
 function addResolveRoute(app: HttpApp, deps: ActionRouteDeps): void {
   addActionRoute(app, {
     path: `${root}/steps/:step/resolve`,
+    access: { permission: 'saga:sagas:repair' },
     operationId: 'resolveStep',
     summary: 'Record the outcome of a stuck step',
     description:

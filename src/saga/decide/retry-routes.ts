@@ -13,6 +13,7 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
   app.post(
     '/api/v1/sagas/retry',
     {
+      config: { access: { permission: 'saga:sagas:repair' } },
       schema: {
         operationId: 'retrySagas',
         summary: 'Retry the stuck sagas that match a filter',

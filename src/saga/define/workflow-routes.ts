@@ -14,6 +14,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
   app.post(
     root,
     {
+      config: { access: { permission: 'saga:workflows:register' } },
       schema: {
         operationId: 'registerWorkflow',
         summary: 'Register a workflow',
@@ -36,6 +37,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
   app.get(
     root,
     {
+      config: { access: { permission: 'saga:workflows:view' } },
       schema: {
         operationId: 'listWorkflows',
         summary: 'List the registered workflows',
@@ -49,6 +51,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
   app.get(
     `${root}/:name`,
     {
+      config: { access: { permission: 'saga:workflows:view' } },
       schema: {
         operationId: 'getWorkflow',
         summary: 'Get one workflow with its definition',

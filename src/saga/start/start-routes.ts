@@ -12,7 +12,7 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
   app.post(
     '/api/v1/sagas',
     {
-      config: { exactJson: true },
+      config: { access: { permission: 'saga:sagas:start' }, exactJson: true },
       schema: {
         operationId: 'startSaga',
         summary: 'Start a saga',

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { Permission } from '../../../kernel/access/permissions.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import { actorOf } from '../../../platform/http/actor.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
@@ -50,6 +51,7 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
   app.post(
     root,
     {
+      config: { access: { permission: 'dlq:redrives:plan' } },
       schema: {
         operationId: 'planRedrive',
         summary: 'Plan a redrive of the messages that match a filter',
@@ -115,6 +117,7 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/ids`,
+    access: { permission: 'dlq:redrives:view' },
     operationId: 'findRedriveIds',
     items: 'redrives',
     statuses: redriveStates,
@@ -123,6 +126,7 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
   addListRoute(app, {
     slice: 'dlq',
     path: root,
+    access: { permission: 'dlq:redrives:view' },
     operationId: 'listRedrives',
     summary: 'List redrives, newest first',
     description: 'Without counts, targets and the ids of the filter, which `GET …/:id` has.',
@@ -137,6 +141,7 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
   app.get(
     `${root}/:id`,
     {
+      config: { access: { permission: 'dlq:redrives:view' } },
       schema: {
         operationId: 'getRedrive',
         summary: 'Get one redrive with its counts',
@@ -152,6 +157,7 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
   addListRoute(app, {
     slice: 'dlq',
     path: `${root}/:id/items`,
+    access: { permission: 'dlq:redrives:view' },
     operationId: 'listRedriveItems',
     summary: 'List the messages of a redrive in the order of sending',
     description:
@@ -188,6 +194,7 @@ function addEventsRoute(app: HttpApp, { db, stopping }: RedriveRouteDeps): void 
     {
       // A HEAD request would read the whole stream.
       exposeHeadRoute: false,
+      config: { access: { permission: 'dlq:redrives:view' } },
       schema: {
         operationId: 'followRedrive',
         summary: 'Follow a redrive by server-sent events',
@@ -219,26 +226,35 @@ async function showRedrive({ db }: CreateDeps, id: string): Promise<Json> {
   return presentWholeRedrive(redrive, await readProgress(db, id));
 }
 
-type CommandRoute = Readonly<{ command: RedriveCommand; summary: string; description: string }>;
+type CommandRoute = Readonly<{
+  command: RedriveCommand;
+  permission: Permission;
+  summary: string;
+  description: string;
+}>;
 
 const commands: readonly CommandRoute[] = [
   {
     command: 'start',
+    permission: 'dlq:redrives:start',
     summary: 'Start a planned redrive',
     description: 'Publishes the messages of the plan, in its order.',
   },
   {
     command: 'pause',
+    permission: 'dlq:redrives:pause',
     summary: 'Pause a running redrive',
     description: 'After the answer no further message is claimed; those in flight are settled.',
   },
   {
     command: 'resume',
+    permission: 'dlq:redrives:start',
     summary: 'Resume a paused or stopped redrive',
     description: 'Continues with the messages that have no outcome yet.',
   },
   {
     command: 'cancel',
+    permission: 'dlq:redrives:cancel',
     summary: 'Cancel a redrive',
     description:
       'After the answer no further message is claimed. Those that wait end as cancelled; those in flight are settled.',
@@ -248,10 +264,11 @@ const commands: readonly CommandRoute[] = [
 function addCommandRoute(
   app: HttpApp,
   deps: CreateDeps,
-  { command, summary, description }: CommandRoute,
+  { command, permission, summary, description }: CommandRoute,
 ): void {
   addActionRoute(app, {
     path: `${root}/:id/${command}`,
+    access: { permission },
     operationId: `${command}Redrive`,
     summary,
     description,

@@ -57,11 +57,19 @@ function failureOfAppError(error: AppError): Failure {
     code: error.code,
     message: error.kind === 'internal' ? 'internal error' : error.message,
     details: error.kind === 'internal' ? [] : error.details,
-    headers:
-      error.retryAfterMs === undefined
+    headers: {
+      ...(error.retryAfterMs === undefined
         ? {}
-        : { 'retry-after': String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))) },
+        : { 'retry-after': String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))) }),
+      ...(error.kind === 'unauthenticated' ? { 'www-authenticate': challengeOf(error.code) } : {}),
+    },
   };
+}
+
+/** As RFC 6750 has it: an error only if there was a token. */
+function challengeOf(code: string): string {
+  const reason = code === 'SYS_AUTH_MISSING_TOKEN' ? '' : ', error="invalid_token"';
+  return `Bearer realm="redrive"${reason}`;
 }
 
 /**

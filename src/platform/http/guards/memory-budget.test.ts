@@ -33,28 +33,36 @@ async function startLarge(t: TestContext, limits: Partial<HttpLimits> = {}): Pro
   let gone = 0;
   const late: (() => void)[] = [];
   server.addRoutes('slow', (app) => {
-    app.get('/slow', () => new Promise((resolve) => late.push(() => resolve({}))));
+    app.get(
+      '/slow',
+      { config: { access: 'authenticated' } },
+      () => new Promise((resolve) => late.push(() => resolve({}))),
+    );
   });
   server.addRoutes('large', (app) => {
-    app.get('/api/v1/late', async (_request, reply) => {
+    app.get('/api/v1/late', { config: { access: 'authenticated' } }, async (_request, reply) => {
       reply.raw.once('close', () => (gone += 1));
       await new Promise<void>((resolve) => late.push(resolve));
       return 'x'.repeat(MIB);
     });
-    app.get('/api/v1/large', { config: { answerBytes } }, async (_request, reply) => {
-      begun += 1;
-      running += 1;
-      most = Math.max(most, running);
-      reply.raw.once('close', () => (running -= 1));
-      return reply.type('text/plain').send('x'.repeat(answerBytes));
-    });
-    app.get('/api/v1/told', async (request, reply) => {
+    app.get(
+      '/api/v1/large',
+      { config: { access: 'authenticated', answerBytes } },
+      async (_request, reply) => {
+        begun += 1;
+        running += 1;
+        most = Math.max(most, running);
+        reply.raw.once('close', () => (running -= 1));
+        return reply.type('text/plain').send('x'.repeat(answerBytes));
+      },
+    );
+    app.get('/api/v1/told', { config: { access: 'authenticated' } }, async (request, reply) => {
       await request.reserveAnswer(answerBytes);
       return reply.send({ small: true });
     });
     app.post(
       '/api/v1/large',
-      { schema: { body: Type.Object({ text: Type.String() }) } },
+      { config: { access: 'authenticated' }, schema: { body: Type.Object({ text: Type.String() }) } },
       ({ body }) => body.text.length,
     );
   });

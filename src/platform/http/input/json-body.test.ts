@@ -11,8 +11,12 @@ const schema = {
   body: Type.Object({ value: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
 };
 server.addRoutes('kept', (app) => {
-  app.post('/api/v1/kept', { config: { exactJson: true }, schema }, (request) => request.body);
-  app.post('/api/v1/loose', { schema }, (request) => request.body);
+  app.post(
+    '/api/v1/kept',
+    { config: { access: 'authenticated', exactJson: true }, schema },
+    (request) => request.body,
+  );
+  app.post('/api/v1/loose', { config: { access: 'authenticated' }, schema }, (request) => request.body);
 });
 
 const post = (path: string, payload: string, type = 'application/json') =>

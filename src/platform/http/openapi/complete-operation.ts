@@ -24,13 +24,13 @@ export type Operation = Readonly<{
 }>;
 
 /** Adds what all operations share, and an example of each parameter, body and answer. */
-export function completeOperation(method: string, operation: Operation): object {
+export function completeOperation(operation: Operation): object {
   const { 'x-errors': named = [], 'x-takes-actor': takesActor = false, ...rest } = operation;
   const { parameters: own = [], requestBody, responses } = rest;
   const isProcess = operation.tags?.includes('process') === true;
   const takesKey = own.some(({ name }) => name === 'idempotency-key');
   const parameters = [...own.map(completeParameter), ...(isProcess ? [] : sharedParameters(takesActor))];
-  const errors = isProcess ? {} : errorResponsesOf(method, requestBody !== undefined, named);
+  const errors = isProcess ? {} : errorResponsesOf(requestBody !== undefined, named);
   return {
     ...rest,
     ...(parameters.length === 0 ? {} : { parameters }),

@@ -28,13 +28,14 @@ export function addDocsPage(app: HttpApp): void {
   // 4 MB of script: loaded when the page is first opened, not at every start.
   const loaded = () => (docs ??= loadDocs());
 
-  app.get('/docs', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs/', 301));
-  app.get('/docs/', { schema: { hide: true } }, async (_request, reply) => {
+  const options = { config: { access: 'authenticated' }, schema: { hide: true } } as const;
+  app.get('/docs', options, (_request, reply) => reply.redirect('/docs/', 301));
+  app.get('/docs/', options, async (_request, reply) => {
     reply.header('content-security-policy', contentSecurityPolicy);
     const { page } = await loaded();
     return reply.type('text/html; charset=utf-8').send(page);
   });
-  app.get('/docs/js/scalar.js', { schema: { hide: true } }, async (_request, reply) => {
+  app.get('/docs/js/scalar.js', options, async (_request, reply) => {
     reply.header('cache-control', `max-age=${SCRIPT_MAX_AGE_S}`);
     const { script } = await loaded();
     return reply.type('application/javascript; charset=utf-8').send(script);

@@ -15,11 +15,17 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
     code: 'SYS_JOBS_VALIDATION_ERROR',
     message: 'id must be a UUID',
   },
+  401: {
+    name: 'Unauthenticated',
+    description: 'With authentication: the token or API key is missing, not valid or expired.',
+    code: 'SYS_AUTH_TOKEN_EXPIRED',
+    message: 'the token has expired',
+  },
   403: {
     name: 'Forbidden',
-    description: 'A web page of another origin sent the request.',
-    code: 'SYS_HTTP_FORBIDDEN',
-    message: 'cross-origin requests are not allowed',
+    description: 'The caller lacks the permission, or a web page of another origin sent the request.',
+    code: 'SYS_AUTH_PERMISSION_DENIED',
+    message: 'this needs the permission dlq:messages:delete',
   },
   404: {
     name: 'NotFound',
@@ -134,12 +140,10 @@ export function headersOf(status: string, takesKey: boolean): object {
 
 /** The error answers of an operation, in addition to those that it names. */
 export function errorResponsesOf(
-  method: string,
   hasBody: boolean,
   named: readonly NamedErrorStatus[],
 ): Readonly<Record<string, object>> {
-  const isRead = method === 'get' || method === 'head';
-  const statuses = [400, ...(isRead ? [] : [403]), ...named, 413, ...(hasBody ? [415] : []), 421, 500, 503];
+  const statuses = [400, 401, 403, ...named, 413, ...(hasBody ? [415] : []), 421, 500, 503];
   return Object.fromEntries(
     statuses
       .sort((a, b) => a - b)

@@ -75,6 +75,6 @@ function completePathItem(item: object): object {
   return Object.fromEntries(
     operations
       .sort(([a], [b]) => methodOrder.indexOf(a) - methodOrder.indexOf(b))
-      .map(([method, operation]) => [method, completeOperation(method, operation)]),
+      .map(([method, operation]) => [method, completeOperation(operation)]),
   );
 }

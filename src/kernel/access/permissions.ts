@@ -1,0 +1,62 @@
+/**
+ * What a principal may be allowed to do: `slice:resource:action`. Every route names one of them, and roles are lists of
+ * them. The one for viewing a resource is implied by every other one for the same resource, except in the roles of
+ * programs.
+ */
+export const permissions = [
+  'dlq:messages:view',
+  'dlq:messages:retry',
+  'dlq:messages:retry-all',
+  'dlq:messages:mark-dead',
+  'dlq:messages:reopen',
+  'dlq:messages:route',
+  'dlq:messages:delete',
+  'dlq:payloads:view',
+  'dlq:redrives:view',
+  'dlq:redrives:plan',
+  'dlq:redrives:start',
+  'dlq:redrives:pause',
+  'dlq:redrives:cancel',
+  'dlq:sources:view',
+  'dlq:sources:manage',
+  'outbox:orders:view',
+  'outbox:orders:add',
+  'outbox:orders:cancel',
+  'outbox:orders:skip',
+  'outbox:orders:supersede',
+  'outbox:destinations:view',
+  'jobs:jobs:view',
+  'jobs:jobs:enqueue',
+  'jobs:jobs:work',
+  'jobs:jobs:requeue',
+  'jobs:jobs:cancel',
+  'jobs:jobs:discard',
+  'jobs:queues:view',
+  'jobs:queues:pause',
+  'saga:sagas:view',
+  'saga:sagas:start',
+  'saga:sagas:cancel',
+  'saga:sagas:compensate',
+  'saga:sagas:repair',
+  'saga:workflows:view',
+  'saga:workflows:register',
+  'saga:services:view',
+  'access:keys:view',
+  'access:keys:manage',
+  'system:metrics:view',
+] as const;
+
+export type Permission = (typeof permissions)[number];
+
+const known: ReadonlySet<string> = new Set(permissions);
+
+export function isPermission(text: string): text is Permission {
+  return known.has(text);
+}
+
+/** The permissions with those to view the same resources. */
+export function withViews(given: Iterable<Permission>): ReadonlySet<Permission> {
+  const all = [...given];
+  const views = all.map((permission) => permission.replace(/[^:]+$/, 'view')).filter(isPermission);
+  return new Set([...all, ...views]);
+}

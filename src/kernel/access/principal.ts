@@ -1,0 +1,104 @@
+import { withViews, permissions as allPermissions, type Permission } from './permissions.ts';
+import { covers, isWithin, type Dimension, type NameFilter, type Resource, type Scope } from './scope.ts';
+
+/** What one binding gives. */
+export type Grant = Readonly<{
+  role: string;
+  permissions: ReadonlySet<Permission>;
+  /** All of them must cover a resource; without any the grant is not narrowed. */
+  scopes: readonly Scope[];
+}>;
+
+/** Who calls: a person, a program, a key, or somebody who reached a server without authentication. */
+export type Principal = Readonly<{
+  type: 'user' | 'service' | 'api_key' | 'local';
+  /** `<issuer>|<subject>`, the id of the key, or the name of the local principal. */
+  id: string;
+  name: string;
+  roles: readonly string[];
+  grants: readonly Grant[];
+}>;
+
+/** May do everything; the only principal of a server without authentication. */
+export const localPrincipal: Principal = {
+  type: 'local',
+  id: 'local',
+  name: 'local',
+  roles: ['sys_admin'],
+  grants: [{ role: 'sys_admin', permissions: withViews(allPermissions), scopes: [] }],
+};
+
+/** May do nothing: the caller of a public route. */
+export const nobody: Principal = { type: 'local', id: 'nobody', name: 'nobody', roles: [], grants: [] };
+
+/** How bindings, stored actors and the audit log name the principal. */
+export function subjectOf({ type, id }: Pick<Principal, 'type' | 'id'>): string {
+  switch (type) {
+    case 'api_key':
+      return `key:${id}`;
+    case 'local':
+      return id;
+    case 'user':
+    case 'service':
+      return `user:${id}`;
+  }
+}
+
+/** Whether one grant has the permission and covers the resource. */
+export function isAllowed(
+  { grants }: Pick<Principal, 'grants'>,
+  permission: Permission,
+  resource: Resource,
+): boolean {
+  return grants.some(
+    ({ permissions, scopes }) =>
+      permissions.has(permission) && scopes.every((scope) => covers(scope, resource)),
+  );
+}
+
+/** Whether there is anything at all for which the principal has the permission. */
+export function mayAnywhere({ grants }: Pick<Principal, 'grants'>, permission: Permission): boolean {
+  return grants.some(({ permissions }) => permissions.has(permission));
+}
+
+/** Whether the principal has the permission for everything. */
+export function mayEverywhere({ grants }: Pick<Principal, 'grants'>, permission: Permission): boolean {
+  return grants.some(({ permissions, scopes }) => scopes.length === 0 && permissions.has(permission));
+}
+
+/** The names of one dimension for which the principal has the permission. */
+export function namesAllowed(
+  principal: Pick<Principal, 'grants'>,
+  permission: Permission,
+  dimension: Dimension,
+): NameFilter {
+  if (mayEverywhere(principal, permission)) return null;
+  return principal.grants
+    .filter(({ permissions }) => permissions.has(permission))
+    .map(({ scopes }) => scopes.map((scope) => scope[dimension] ?? []))
+    .filter((lists) => lists.every((globs) => globs.length > 0));
+}
+
+/** The permissions of both; each must cover a resource. */
+export function intersect(some: readonly Grant[], others: readonly Grant[]): readonly Grant[] {
+  return some.flatMap((one) =>
+    others
+      .map((other) => ({
+        role: one.role,
+        permissions: new Set([...one.permissions].filter((each) => other.permissions.has(each))),
+        scopes: [...one.scopes, ...other.scopes],
+      }))
+      .filter(({ permissions }) => permissions.size > 0),
+  );
+}
+
+/** Whether the grants hold everything that the one gives. May be false where it is true. */
+export function includesGrant(grants: readonly Grant[], one: Grant): boolean {
+  return [...one.permissions].every((permission) =>
+    grants.some(
+      ({ permissions, scopes }) =>
+        permissions.has(permission) &&
+        scopes.every((outer) => one.scopes.some((inner) => isWithin(inner, outer))),
+    ),
+  );
+}

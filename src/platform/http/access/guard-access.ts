@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import type { FastifyRequest } from 'fastify';
+import type { Permission } from '../../../kernel/access/permissions.ts';
+import {
+  isAllowed,
+  mayAnywhere,
+  mayEverywhere,
+  namesAllowed,
+  nobody,
+  type Principal,
+} from '../../../kernel/access/principal.ts';
+import type { NameFilter } from '../../../kernel/access/scope.ts';
+import { AppError } from '../../../kernel/errors.ts';
+import type { HttpApp } from '../http-app.ts';
+import type { DeclaredRoute, NeedsPermission, RouteAccess } from './route-access.ts';
+
+/** Finds out who sent the request. Throws an AppError if it does not say so, or cannot prove it. */
+export type Authenticate = (request: FastifyRequest) => Principal | Promise<Principal>;
+
+/**
+ * Lets only those through whom the route's declaration admits. A route without one cannot be added, so that a forgotten
+ * one stops the start. Runs before the body is read; only the names of the item are looked up after that.
+ */
+export function guardAccess(app: HttpApp, authenticate: Authenticate): readonly DeclaredRoute[] {
+  const declared: DeclaredRoute[] = [];
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const methods = [method].flat();
+    const access = config?.access;
+    if (access === undefined) throw new Error(`${methods.join()} ${url} does not declare who may call it`);
+    declared.push(
+      ...methods.filter((one) => one !== 'HEAD').map((one) => ({ method: one, path: url, access })),
+    );
+  });
+
+  app.decorateRequest('principal');
+  app.addHook('onRequest', async (request) => {
+    const access = accessOf(request);
+    request.principal = nobody;
+    if (access === 'public') return;
+    request.principal = await authenticate(request);
+    if (access !== 'authenticated') requirePermission(request.principal, access);
+  });
+  app.addHook('preHandler', async (request) => {
+    const access = accessOf(request);
+    if (typeof access === 'object') await requireItem(request, access);
+  });
+  return declared;
+}
+
+/** Unknown paths have been answered before; nothing else is without a declaration. */
+function accessOf({ routeOptions }: FastifyRequest): RouteAccess {
+  const { access } = routeOptions.config;
+  assert(access !== undefined, 'the route does not declare who may call it');
+  return access;
+}
+
+function requirePermission(principal: Principal, { permission, scope }: NeedsPermission): void {
+  if (!mayAnywhere(principal, permission))
+    throw denied(`this needs the permission ${permission}`, permission);
+  if (scope === undefined && !mayEverywhere(principal, permission))
+    throw denied(`this needs the permission ${permission} in a role that is not narrowed`, permission);
+}
+
+async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
+  if (scope?.in !== 'item' || mayEverywhere(request.principal, permission)) return;
+  const names = await scope.namesOf(request);
+  if (names === undefined || isAllowed(request.principal, permission, { [scope.by]: names })) return;
+  throw (
+    scope.notFound?.(request) ??
+    denied(`this needs the permission ${permission} for the ${scope.by} ${names.join(', ')}`, permission)
+  );
+}
+
+function denied(message: string, permission: Permission): AppError {
+  return new AppError('SYS_AUTH_PERMISSION_DENIED', 'forbidden', message, {
+    details: [{ field: 'permission', reason: 'permission_denied', message: permission }],
+  });
+}
+
+/** What a list of the request's route shows; for routes that declare a scope `in: 'list'`. */
+export function namesFor({ principal, routeOptions }: FastifyRequest): NameFilter {
+  const { access } = routeOptions.config;
+  if (typeof access !== 'object' || access.scope === undefined) return null;
+  return namesAllowed(principal, access.permission, access.scope.by);
+}

@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify';
+import type { Permission } from '../../../kernel/access/permissions.ts';
+import type { Principal } from '../../../kernel/access/principal.ts';
+import type { Dimension } from '../../../kernel/access/scope.ts';
+import type { AppError } from '../../../kernel/errors.ts';
+
+/** Who may call a route. Every route declares it. */
+export type RouteAccess = 'public' | 'authenticated' | NeedsPermission;
+
+export type NeedsPermission = Readonly<{
+  permission: Permission;
+  /** How a narrowed role applies. Without it the route needs a role that is not narrowed. */
+  scope?: RouteScope;
+}>;
+
+export type RouteScope =
+  /** The handler shows only what `namesFor` lets through. */
+  | Readonly<{ by: Dimension; in: 'list' }>
+  /** The request is about items with these names; undefined if there is no such item, which the handler reports. */
+  | Readonly<{
+      by: Dimension;
+      in: 'item';
+      namesOf: (request: FastifyRequest) => Promise<readonly string[] | undefined>;
+      /** The error of the handler for an item that does not exist; without it the answer is 403. */
+      notFound?: (request: FastifyRequest) => AppError;
+    }>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: RouteAccess;
+  }
+  interface FastifyRequest {
+    /** Who calls; set before the body is read. */
+    principal: Principal;
+  }
+}
+
+/** A route with what it declares. */
+export type DeclaredRoute = Readonly<{ method: string; path: string; access: RouteAccess }>;
