@@ -6,6 +6,21 @@ DOMAIN jobs.priority integer CHECK (((VALUE >= 0) AND (VALUE <= 100)))
 DOMAIN jobs.queue_name text CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
 DOMAIN jobs.queue_name text CHECK (((VALUE COLLATE "C") ~ '^[a-z][a-z0-9_.-]{0,99}$'::text)) NOT VALID
 DOMAIN jobs.retry_count integer CHECK ((VALUE >= 0))
+TABLE access.api_keys
+    id text NOT NULL
+    secret_sha256 bytea NOT NULL
+    name text NOT NULL
+    role text NOT NULL
+    scope jsonb
+    maker text NOT NULL
+    maker_name text NOT NULL
+    maker_roles text[] NOT NULL
+    maker_roles_at timestamp with time zone NOT NULL
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    expires_at timestamp with time zone NOT NULL
+    last_used_at timestamp with time zone
+    revoked_at timestamp with time zone
+    revoked_by text
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
     partition integer NOT NULL
@@ -622,6 +637,9 @@ TABLE saga.workflows
     name character varying(255) NOT NULL
     current_hash text NOT NULL
     updated_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+CONSTRAINT access.api_keys api_keys_id_check CHECK ((id ~ '^[a-z0-9]{8}$'::text))
+CONSTRAINT access.api_keys api_keys_pkey PRIMARY KEY (id)
+CONSTRAINT access.api_keys api_keys_secret_sha256_check CHECK ((octet_length(secret_sha256) = 32))
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
 CONSTRAINT dlq.dlq_messages chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
@@ -712,6 +730,9 @@ CONSTRAINT saga.service_circuits service_circuits_pkey PRIMARY KEY (service)
 CONSTRAINT saga.workflow_definitions workflow_definitions_pkey PRIMARY KEY (hash)
 CONSTRAINT saga.workflows workflows_current_hash_fkey FOREIGN KEY (current_hash) REFERENCES saga.workflow_definitions(hash)
 CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
+CREATE UNIQUE INDEX api_keys_pkey ON access.api_keys USING btree (id)
+CREATE INDEX idx_api_keys_created ON access.api_keys USING btree (created_at DESC, id DESC)
+CREATE INDEX idx_api_keys_maker ON access.api_keys USING btree (maker)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { accessMigrations, createAccess } from './access/index.ts';
 import { apiTags } from './compose/api-tags.ts';
 import { createBroker, kafkaName } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
@@ -51,17 +52,13 @@ export type System = Readonly<{
   embeddedDatabaseUrl: string | null;
   broker: Broker | null;
   logger: Logger;
+  /** All routes and who may call them. */
+  routes: HttpServer['routes'];
   stop(): Promise<void>;
 }>;
 
 /** For commands that need no running server. */
-export {
-  archiveMessages,
-  compileTopicGlobs,
-  deriveFingerprints,
-  purgeArchive,
-  recountMessages,
-} from './dlq/index.ts';
+export { archiveMessages, deriveFingerprints, purgeArchive, recountMessages } from './dlq/index.ts';
 export { checkWorkflow } from './saga/index.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './saga/index.ts';
 
@@ -72,6 +69,7 @@ export const migrationSources: readonly MigrationSource[] = [
   outboxMigrations,
   jobsMigrations,
   sagaMigrations,
+  accessMigrations,
 ];
 
 /** The schema of each slice has its name. */
@@ -115,7 +113,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
         'redrive is ready',
       );
     const stop = () => stopSystem({ services, opened, logger, stopWithinMs });
-    return { url, embeddedDatabaseUrl, broker, logger, stop };
+    return { url, embeddedDatabaseUrl, broker, logger, routes: http.routes, stop };
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -252,14 +250,15 @@ function createSlices(config: Config, parts: Parts) {
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
-  return { dlq, notify, outbox, jobs, saga };
+  const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
+  return { dlq, notify, outbox, jobs, saga, access };
 }
 
 function createServer(
-  { app, roles, server }: Config,
+  { app, roles, server, auth }: Config,
   onPortTaken: SystemOptions['onPortTaken'],
   { db, pool, schema, logger, metrics }: Parts,
-  { dlq, outbox, jobs, saga, notify }: Slices,
+  { dlq, outbox, jobs, saga, notify, access }: Slices,
 ): HttpServer {
   const http = createHttpServer({
     host: server.host,
@@ -272,7 +271,10 @@ function createServer(
     limits: { bodyBytes: server.bodyLimitBytes },
     isOutage,
     isMissingRight,
-    acceptsHost: acceptsHost(server),
+    // A page in a browser cannot send a token under another name.
+    acceptsHost: auth.mode === 'required' ? () => true : acceptsHost(server),
+    authenticate: access.authenticate,
+    showsChecks: auth.mode !== 'required',
     closedBy: schema.outdated,
     checks: [
       databaseCheck(db),
@@ -288,6 +290,7 @@ function createServer(
       ].map(schema.heldBack),
     ],
   });
+  http.addRoutes('access', (scope) => access.addRoutes(scope));
   if (!roles.includes('api')) return http;
   http.addRoutes('dlq', (scope) => dlq.addRoutes(scope, http.stopping));
   http.addRoutes('outbox', (scope) => outbox.addRoutes(scope));
@@ -300,7 +303,7 @@ function createServer(
 function servicesOf(
   { roles }: Config,
   { wake, replica, credentials, worker, logger }: Parts,
-  { dlq, outbox, jobs, saga, notify }: Slices,
+  { dlq, outbox, jobs, saga, notify, access }: Slices,
   http: HttpServer,
 ): readonly Service[] {
   const reapers = [
@@ -327,6 +330,7 @@ function servicesOf(
     wake,
     replica,
     credentials,
+    ...access.services,
     ...(roles.includes('api') || roles.includes('workers') ? [...reapers, dlq.redrives] : []),
     ...(roles.includes('workers') ? workers : []),
     ...(roles.includes('ingest') && dlq.reader !== null ? [dlq.reader] : []),

@@ -51,6 +51,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
+  access: ['kernel', 'platform'],
   // Runs in the processes of others: it shares files with these flows, but never the server's.
   sdk: [
     'kernel',
@@ -69,7 +70,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['client-http', 'config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
   client: [],
-  compose: ['config', 'kernel', 'platform', 'notify', 'sdk', 'cli', ...SLICES],
+  compose: ['config', 'kernel', 'platform', 'notify', 'access', 'sdk', 'cli', ...SLICES],
   '~/index': ['~', 'kernel', 'platform'],
   '~/domain': ['kernel'],
   '~/shared': ['~/domain', 'kernel', 'platform'],

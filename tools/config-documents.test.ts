@@ -37,7 +37,15 @@ test('every key is in a table of the reference', () => {
     sections.filter((key) => !tables.some((table) => table === key || table.startsWith(`${key}.`))),
     [],
   );
-  const maps = ['outbox.destinations.*', 'jobs.queues.*', 'jobs.cron.*', 'services.*', 'notify.[]'];
+  const maps = [
+    'outbox.destinations.*',
+    'jobs.queues.*',
+    'jobs.cron.*',
+    'services.*',
+    'notify.[]',
+    'auth.roles.*',
+    'auth.bindings.[]',
+  ];
   assert.deepEqual(
     maps.filter((map) => !tables.includes(map)),
     [],

@@ -12,4 +12,5 @@ export const apiTags: readonly ApiTag[] = [
     description: 'Jobs: add them, run them in workers of any language, decide about dead ones.',
   },
   { name: 'saga', description: 'Sagas: register workflows, start sagas, decide about stuck steps.' },
+  { name: 'access', description: 'Who calls, and API keys.' },
 ];

@@ -84,7 +84,7 @@ test('the file of the dlq server as it was written starts, once others are let i
 test('each layer overrides the ones before it, and options override all', () => {
   const files = {
     'config.yaml':
-      'app: {environment: prod}\nserver: {port: 1}\ndatabase: {host: base, user: base, password: base}\n',
+      'app: {environment: prod}\nauth: {mode: none}\nserver: {port: 1}\ndatabase: {host: base, user: base, password: base}\n',
     'config.prod.yaml': 'database: {user: second, password: second}\nserver: {port: 2}\n',
     'config.dev.yaml': 'server: {port: 666}\n',
   };

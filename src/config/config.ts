@@ -11,7 +11,6 @@ import { dirname, join } from 'node:path';
 
 import { startCheck, type Check } from './check.ts';
 import { ConfigError } from './config-error.ts';
-import { isLoopback } from './formats/host-format.ts';
 import { isMap } from './formats/value.ts';
 import { fromText } from './from-text.ts';
 import { environmentLayer } from './layers/environment-layer.ts';
@@ -20,6 +19,7 @@ import { namedFilesLayer, overrideWarnings, secretLayer } from './layers/secret-
 import { readYamlLayer } from './layers/yaml-layer.ts';
 import { readSettings } from './read-settings.ts';
 import { reasonAgainst, type Node } from './reason-against.ts';
+import { resolveAuth, type AuthConfig } from './resolve/resolve-auth.ts';
 import { resolveDatabase, type DatabaseConfig } from './resolve/resolve-database.ts';
 import { resolveJobs, type JobsConfig } from './resolve/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './resolve/resolve-kafka.ts';
@@ -32,10 +32,11 @@ import { schema, type Settings } from './schema.ts';
 /** Deeply frozen. Secrets are redacted in logs. */
 export type Config = Omit<
   Settings,
-  'app' | 'database' | 'kafka' | 'outbox' | 'jobs' | 'notify' | 'services'
+  'app' | 'auth' | 'database' | 'kafka' | 'outbox' | 'jobs' | 'notify' | 'services'
 > &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;
+    auth: AuthConfig;
     database: DatabaseConfig;
     kafka: KafkaConfig;
     outbox: OutboxConfig;
@@ -76,13 +77,15 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
 
   const values = readSettings(tree, given, problems);
   const check = startCheck(given, problems, warnings);
-  checkServer(values.server, check);
   checkDlq(values, check);
+  const auth = resolveAuth(values, check);
   const kafka = resolveKafka(values.kafka, check);
   const outbox = resolveOutbox(values.outbox, kafka, check);
   const config: Config = {
     ...values,
     app: { ...values.app, version: values.app.version ?? packageVersion() },
+    server: { ...values.server, allowUnauthenticated: auth.mode === 'none' },
+    auth,
     database: resolveDatabase(values.database, check),
     kafka,
     outbox,
@@ -133,19 +136,6 @@ function optionsLayer({ host, port, dataDir }: NonNullable<ConfigOptions['argv']
     { keys: ['database', 'data_dir'], value: dataDir, source: '--data-dir' },
   ];
   return { entries: options.filter(({ value }) => value !== undefined), problems: [], warnings: [] };
-}
-
-function checkServer({ host, allowUnauthenticated }: Settings['server'], { report, warn }: Check): void {
-  if (isLoopback(host)) return;
-  if (allowUnauthenticated)
-    warn(
-      `server.allow_unauthenticated is true and server.host is ${host}: everyone who can reach this port can read and change everything; put an authenticating proxy in front of it`,
-    );
-  else
-    report(
-      ['server.host', 'server.allow_unauthenticated'],
-      'lets others in without authentication; if that is meant, set server.allow_unauthenticated to true',
-    );
 }
 
 function checkDlq({ dlq, kafka }: Settings, { report }: Check): void {

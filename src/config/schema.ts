@@ -22,6 +22,7 @@ import {
 } from './formats/value.ts';
 import type { InCode } from './in-code.ts';
 import { keysIn, mayBeInFile } from './schema-keys.ts';
+import { auth } from './sections/auth.ts';
 import { database } from './sections/database.ts';
 import { dlq } from './sections/dlq.ts';
 import { jobs } from './sections/jobs.ts';
@@ -49,7 +50,8 @@ const app = section({
 const server = section({
   host: host({
     default: '127.0.0.1',
-    description: 'address to listen on. An address that others can reach requires `allow_unauthenticated`',
+    description:
+      'address to listen on. An address that others can reach requires authentication (`auth.jwt`) or `auth.mode: none`',
   }),
   port: wholeNumber(0, 65_535, {
     default: 8080,
@@ -58,12 +60,13 @@ const server = section({
   }),
   allow_unauthenticated: flag({
     default: false,
-    description: 'confirms that others may reach the server; there is no authentication yet',
+    description:
+      'the older way to write `auth.mode: none`: confirms that others may reach the server without authentication',
   }),
   allowed_hosts: listOf(host(), {
     default: [],
     description:
-      'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `allow_unauthenticated` and an empty list, every name is accepted',
+      'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `auth.mode: none` and an empty list, every name is accepted; requests with a token are not checked',
   }),
   body_limit_bytes: wholeNumber(1024, 256 * MIB, {
     default: MIB,
@@ -150,6 +153,7 @@ const secrets = section({
 export const schema = section({
   app,
   server,
+  auth,
   database,
   kafka,
   secrets,

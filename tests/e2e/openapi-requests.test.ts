@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a request has in place of its example. */
 type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
 
-/** The examples of these do not succeed: nothing was read from a topic, and no saga is stuck. */
+/** The examples of these do not succeed: nothing was read from a topic, no saga is stuck, and there are no keys. */
 const refused: Readonly<Record<string, number>> = {
   forgetSource: 404,
   seekSource: 404,
@@ -21,6 +21,8 @@ const refused: Readonly<Record<string, number>> = {
   retryStep: 409,
   skipStep: 409,
   resolveStep: 409,
+  createKey: 422,
+  revokeKey: 404,
 };
 
 let system: TestSystem;

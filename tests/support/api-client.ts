@@ -38,9 +38,11 @@ export type ErrorBody = Readonly<{
   }>;
 }>;
 
-export function createApiClient(baseUrl: string): ApiClient {
+/** The headers, such as a token, go with every request but the raw ones. */
+export function createApiClient(baseUrl: string, always: Readonly<Record<string, string>> = {}): ApiClient {
   const send = async <Body>(path: string, init: RequestInit): Promise<Answer<Body>> => {
-    const response = await fetch(`${baseUrl}${path}`, init);
+    const headers = { ...always, ...(init.headers as Record<string, string> | undefined) };
+    const response = await fetch(`${baseUrl}${path}`, { ...init, headers });
     return answerOf<Body>(response.status, response.headers, await response.text());
   };
   return {

@@ -1,4 +1,4 @@
-import { startSystem, type SystemOptions } from '../../src/compose.ts';
+import { startSystem, type System, type SystemOptions } from '../../src/compose.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Broker } from '../../src/platform/broker/port.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
@@ -10,6 +10,7 @@ import { databaseEnv } from './pooler.ts';
 export type TestSystem = Readonly<{
   url: string;
   api: ApiClient;
+  routes: System['routes'];
   db: Database;
   database: TestDatabase;
   /** The system's own connection to its broker; null where Kafka is off. */
@@ -61,6 +62,7 @@ export async function startTestSystem(options: TestSystemOptions = {}): Promise<
   return {
     url: system.url,
     api: createApiClient(system.url),
+    routes: system.routes,
     db: database.db,
     database,
     broker: system.broker,

@@ -3,6 +3,7 @@
 import type {
   AcceptedCorrection,
   AcceptedOrder,
+  ApiKey,
   ClaimedJob,
   DefinedWorkflow,
   EnqueuedJob,
@@ -11,6 +12,8 @@ import type {
   Job,
   JobDetails,
   ListedMessage,
+  MadeApiKey,
+  Me,
   Message,
   MessageFacets,
   Order,
@@ -25,6 +28,7 @@ import type {
   RetryPreview,
   Saga,
   SagaWithSteps,
+  Scope,
   Service,
   Workflow,
 } from './schemas.ts';
@@ -1029,6 +1033,37 @@ export type Operations = {
       status: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter';
     }>;
   };
+  /** List API keys, newest first. Also expired and revoked ones. Secrets are not stored, so they cannot be shown. */
+  listKeys: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      keys: readonly ApiKey[];
+      /** Only the newest keys are listed. */
+      truncated?: boolean;
+    }>;
+  };
+  /** Make an API key. The key has one role, which must not give more than the maker has. It is shown only in this answer. An API key cannot make keys. */
+  createKey: {
+    input: Readonly<{
+      name: string;
+      role: string;
+      scopes?: Scope | undefined;
+      expires_in_days?: number | undefined;
+    }>;
+    answer: MadeApiKey;
+  };
+  /** Revoke an API key. Takes effect at once, also on other replicas. */
+  revokeKey: {
+    input: Readonly<{
+      id: string | number;
+    }>;
+    answer: Readonly<{
+      success: boolean;
+      message: string;
+    }>;
+  };
+  /** Who calls, and what the caller may do. The caller is the owner of the token or the API key; without authentication `local`. */
+  getMe: { input: Readonly<Record<string, never>>; answer: Me };
   /** List destinations with throttle, circuit and backlog. Shows also destinations that have waiting orders but are not configured in this process. */
   listDestinations: {
     input: Readonly<Record<string, never>>;
@@ -1392,7 +1427,7 @@ export type Operations = {
       openapi: string;
     }>;
   };
-  /** Readiness. Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready. */
+  /** Readiness. Checks the database, the broker and the workers. 503 only if the process is unhealthy; a degraded process is ready. With authentication only the status is shown. */
   getReadiness: {
     input: Readonly<Record<string, never>>;
     answer: Readonly<{

@@ -38,6 +38,21 @@ export type AcceptedOrder = Readonly<{
   created_at: string;
 }>;
 
+export type ApiKey = Readonly<{
+  id: string;
+  name: string;
+  role: string;
+  scopes: Scope | null;
+  /** The key may do at most what its maker may do now. */
+  maker: string;
+  maker_name: string;
+  created_at: string;
+  expires_at: string;
+  last_used_at: string | null;
+  revoked_at: string | null;
+  revoked_by: string | null;
+}>;
+
 export type ClaimedJob = Readonly<{
   job_id: string;
   queue: string;
@@ -271,6 +286,41 @@ export type ListedMessage = Readonly<{
   key_omitted?: true;
   payload_preview: string | null;
   payload_bytes: number | null;
+}>;
+
+export type MadeApiKey = Readonly<{
+  id: string;
+  name: string;
+  role: string;
+  scopes: Scope | null;
+  /** The key may do at most what its maker may do now. */
+  maker: string;
+  maker_name: string;
+  created_at: string;
+  expires_at: string;
+  last_used_at: string | null;
+  revoked_at: string | null;
+  revoked_by: string | null;
+  /** The key itself, shown only here. */
+  key: string;
+}>;
+
+export type Me = Readonly<{
+  /** As bindings and the history of items name the caller. */
+  subject: string;
+  name: string;
+  type: 'user' | 'service' | 'api_key' | 'local';
+  roles: readonly string[];
+  /** For everything, or for what a scope covers. */
+  permissions: readonly string[];
+  /** How each role is narrowed. */
+  scopes: readonly Readonly<{
+    role: string;
+    /** All of them apply; a role without any is not narrowed. */
+    scopes: readonly Scope[];
+  }>[];
+  environment: string;
+  time: string;
 }>;
 
 export type Message = Readonly<{
@@ -784,6 +834,13 @@ export type SagaWithSteps = Readonly<{
   saga: Saga;
   /** One row per attempt, by step and then by start. */
   step_logs: readonly StepLog[];
+}>;
+
+export type Scope = Readonly<{
+  topics?: readonly string[];
+  queues?: readonly string[];
+  destinations?: readonly string[];
+  workflows?: readonly string[];
 }>;
 
 export type Service = Readonly<{

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses } from '../domain/message.ts';
-import { compileTopicGlobs } from '../domain/topic-glob.ts';
+import { compileGlobs } from '../../kernel/glob/match-glob.ts';
 import {
   conditionsOf,
   isGlob,
@@ -147,7 +147,7 @@ async function findTopics(db: Queryable, filter: MessageFilter, topic: string): 
     SELECT ARRAY(${distinctTopics(messages, sql`original_topic`)}) AS original,
            ARRAY(${distinctTopics(messages, sql`source_topic`)}) AS source`);
   if (all === undefined || Math.max(all.original.length, all.source.length) > maxComparedTopics) return null;
-  const isMatch = compileTopicGlobs([topic]);
+  const isMatch = compileGlobs([topic]);
   const found = { original: all.original.filter(isMatch), source: all.source.filter(isMatch) };
   return found.original.length + found.source.length > maxTopicRanges ? null : found;
 }

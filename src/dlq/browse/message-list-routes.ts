@@ -34,6 +34,7 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
   addListRoute(app, {
     ...messages,
     path: `${root}/messages`,
+    access: { permission: 'dlq:messages:view' },
     operationId: 'listMessages',
     summary: 'Search messages of all topics, newest first',
     description:
@@ -47,6 +48,7 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
   addListRoute(app, {
     ...messages,
     path: `${root}/:topic`,
+    access: { permission: 'dlq:messages:view' },
     operationId: 'listTopicMessages',
     summary: 'List the messages of one topic, newest first',
     description:
@@ -65,6 +67,7 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
   app.get(
     `${root}/messages/facets`,
     {
+      config: { access: { permission: 'dlq:messages:view' } },
       schema: {
         operationId: 'countMessageFacets',
         summary: 'Count the messages of a search by status, topic, class, group and fingerprint',

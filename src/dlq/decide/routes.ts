@@ -33,13 +33,6 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
 function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   const { IdParams: params, MessageSchema: answer } = schemas;
 
-  /** Reserves memory for the response before it acts, so that a rejected request has changed nothing. */
-  const actOn = async (request: FastifyRequest, id: string, act: () => Promise<unknown>): Promise<object> => {
-    await deps.reserveMessage(request, id);
-    await act();
-    return presentWholeMessage(await deps.getMessage(id));
-  };
-
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/messages/:id`,
@@ -68,7 +61,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
     answer,
     async act({ params: given, by, request }) {
       const id = parseMessageId(given.id);
-      return actOn(request, id, () => markMessageDead(deps, { id, ...by }));
+      return actOn(deps, request, id, () => markMessageDead(deps, { id, ...by }));
     },
   });
   addActionRoute(app, {
@@ -83,7 +76,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
     answer,
     async act({ params: given, body: { reason }, by, request }) {
       const id = parseMessageId(given.id);
-      return actOn(request, id, () => reopenMessage(deps, { id, ...by, reason }));
+      return actOn(deps, request, id, () => reopenMessage(deps, { id, ...by, reason }));
     },
   });
   addActionRoute(app, {
@@ -99,9 +92,21 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
     answer,
     async act({ params: given, body: { target_topic: targetTopic, reason }, by, request }) {
       const id = parseMessageId(given.id);
-      return actOn(request, id, () => routeMessage(deps, { id, ...by, reason, targetTopic }));
+      return actOn(deps, request, id, () => routeMessage(deps, { id, ...by, reason, targetTopic }));
     },
   });
+}
+
+/** Reserves memory for the response before it acts, so that a rejected request has changed nothing. */
+async function actOn(
+  deps: DecideDeps,
+  request: FastifyRequest,
+  id: string,
+  act: () => Promise<unknown>,
+): Promise<object> {
+  await deps.reserveMessage(request, id);
+  await act();
+  return presentWholeMessage(await deps.getMessage(id));
 }
 
 function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {

@@ -77,9 +77,9 @@ export function grantsOfRole(role: string, own: ReadonlyMap<string, OwnRole>): r
 }
 
 /** What holds while the configuration binds nothing. */
-export const defaultBindings: readonly Binding[] = (
-  ['sys_auditor', 'sys_operator', 'sys_admin'] as const
-).map((role) => ({ role, subjects: [`role:${role}`], scope: null }));
+const defaultBindings: readonly Binding[] = (['sys_auditor', 'sys_operator', 'sys_admin'] as const).map(
+  (role) => ({ role, subjects: [`role:${role}`], scope: null }),
+);
 
 /** Who has which roles. */
 export type Policy = Readonly<{

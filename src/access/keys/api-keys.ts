@@ -1,0 +1,81 @@
+import type { Principal } from '../../kernel/access/principal.ts';
+import type { Policy } from '../../kernel/access/roles.ts';
+import { createLoop } from '../../kernel/loop.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { Logger } from '../../platform/telemetry/logger.ts';
+import type { Wake } from '../../platform/work/wake.ts';
+import type { Worker } from '../../platform/work/work.ts';
+import { createKeyCache } from './key-cache.ts';
+import { findKey, keysChannel, noteMaker, noteUse, type Maker } from './keys-table.ts';
+import { verifyKey } from './verify-key.ts';
+
+export type ApiKeys = Readonly<{
+  verify(key: string): Promise<Principal>;
+  /** Roles of a maker that a newer token no longer has are lost to the maker's keys. */
+  noteMaker(maker: Maker): Promise<void>;
+  /** After a revocation in this process; other processes are notified. */
+  forget(): void;
+  service: Service;
+}>;
+
+const waitMs = 30_000;
+const useNotedMs = 60_000;
+const maxNoted = 10_000;
+
+export function createApiKeys({
+  db,
+  wake,
+  worker,
+  policy,
+  log,
+}: Readonly<{ db: Database; wake: Wake; worker: Worker; policy: Policy; log: Logger }>): ApiKeys {
+  const cache = createKeyCache((id) => findKey(db, id));
+  const noted = createNoted();
+  const seen = createNoted();
+
+  /** Does not delay the request. */
+  const onUse = (id: string): void => {
+    const now = performance.now();
+    if (!noted.isNewer(id, now, useNotedMs)) return;
+    noted.set(id, now);
+    noteUse(db, id).catch((error: unknown) =>
+      log.warn({ err: error }, 'failed to note the use of an API key'),
+    );
+  };
+
+  return {
+    verify: (key) => verifyKey({ policy, findKey: cache.find, onUse }, key),
+    async noteMaker(maker) {
+      if (!seen.isNewer(maker.id, maker.issuedAtMs, 0)) return;
+      await noteMaker(db, maker);
+      seen.set(maker.id, maker.issuedAtMs);
+      cache.clear();
+    },
+    forget: cache.clear,
+    service: createLoop({
+      name: 'access keys',
+      everyMs: 0,
+      async run(stopping) {
+        if (await wake.wait(keysChannel, waitMs, stopping)) cache.clear();
+      },
+      beat: () => worker.watch?.beat('access', 'keys'),
+      onError: (error) => log.warn({ err: error }, 'failed to wait for revoked API keys'),
+    }),
+  };
+}
+
+/** The latest time by id. */
+function createNoted() {
+  let times = new Map<string, number>();
+  return {
+    isNewer: (id: string, time: number, byMs: number): boolean => {
+      const known = times.get(id);
+      return known === undefined || time > known + byMs;
+    },
+    set(id: string, time: number): void {
+      if (times.size >= maxNoted) times = new Map();
+      times.set(id, time);
+    },
+  };
+}

@@ -1,0 +1,2 @@
+DROP TABLE access.api_keys;
+DROP SCHEMA access;
