@@ -16,7 +16,14 @@ const rows: Readonly<Record<string, Readonly<{ insert: Sql; path: string; list: 
         (original_topic, error_message, status, payload, raw_value, source_topic, source_partition, source_offset)
       SELECT 'orders', 'failed', 'PENDING', ${hostile}::jsonb, convert_to(${hostile}, 'UTF8'), 'orders.dlq', 0, n
       FROM generate_series(1, 100) AS n`,
-    path: '/api/v1/dlq/messages?page_size=100',
+    path: '/api/v1/dlq/orders?page_size=100',
+    list: 'messages',
+  },
+  'previews of dead letters without raw bytes': {
+    insert: sql`
+      INSERT INTO dlq.dlq_messages (original_topic, error_message, status, payload)
+      SELECT 'orders', 'failed', 'PENDING', ${hostile}::jsonb FROM generate_series(1, 100)`,
+    path: '/api/v1/dlq/messages?page_size=100&topic=orders',
     list: 'messages',
   },
   'dead letters without raw bytes': {

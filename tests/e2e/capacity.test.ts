@@ -82,6 +82,7 @@ test('a dead letter that is retried', async () => {
     await eventually(async () => {
       await system.api.post('/api/v1/dlq/plan.v1/retry-all');
       assert.equal(await countOf('dlq'), items);
+      assert.deepEqual(await system.db.query(sql`SELECT 1 FROM dlq.index_queue`), []);
     });
   });
 });

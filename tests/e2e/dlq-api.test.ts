@@ -54,6 +54,7 @@ describe('health', () => {
       database_login: { status: 'healthy' },
       schema: { status: 'healthy' },
       rights: { status: 'healthy' },
+      dlq_index: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },
       notify: { status: 'healthy' },

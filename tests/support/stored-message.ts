@@ -132,7 +132,7 @@ export async function arrivedMessages(
   count: number,
 ): Promise<readonly MessageView[]> {
   return eventually(async () => {
-    const { body } = await api.get<ListView>(`/api/v1/dlq/messages?topic=${topic}&page_size=100`);
+    const { body } = await api.get<ListView>(`/api/v1/dlq/${topic}?page_size=100`);
     assert.equal(body.pagination.total_count, count);
     return body.messages.toReversed();
   });

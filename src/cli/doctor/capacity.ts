@@ -31,7 +31,7 @@ export type Cost = Readonly<{
 }>;
 
 export const costs: Readonly<Record<SliceName | 'step', Cost>> = {
-  dlq: { rows: 3, bytes: 4500, walBytes: 6000, settledPerSecond: 11_000 },
+  dlq: { rows: 4, bytes: 6000, walBytes: 7500, settledPerSecond: 11_000 },
   outbox: { rows: 5, bytes: 4500, walBytes: 6000, settledPerSecond: 5700 },
   jobs: { rows: 1, bytes: 1000, walBytes: 2000, settledPerSecond: 44_000 },
   saga: { rows: 2, bytes: 2000, walBytes: 10_000, settledPerSecond: 1700 },

@@ -1,4 +1,3 @@
-import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { epochMs, exactInstant } from '../instant.ts';
@@ -133,6 +132,7 @@ function stepStatement(
     FROM step
     LEFT JOIN (SELECT created_at, id FROM candidates ORDER BY created_at, id LIMIT 1) AS last ON true
     LEFT JOIN (page JOIN ${tables.messages} t ON t.id = page.id) ON true
+    ${payload === 'whole' ? sql`` : ownBytes}
     ORDER BY page.created_at DESC, page.id DESC`;
 }
 
@@ -160,13 +160,18 @@ const listedTexts: Sql = sql`
   ${shortTexts},
   CASE WHEN ${isListed} THEN t.payload::text END AS payload_text, t.payload IS NOT NULL AS has_payload`;
 
-const ownBytes: Sql = sql`platform.json_bytes(t.payload)`;
-
-/** The beginning of the value and its size: of the stored bytes, or of the JSON where there are none. */
+/**
+ * The beginning of the value and its size: of the stored bytes, or of the JSON where there are none. Writing out the
+ * JSON may take long, so that it happens once, and only for payloads that a list would show whole.
+ */
 const previewTexts: Sql = sql`
   ${shortTexts}, NULL AS payload_text, false AS has_payload,
-  CASE WHEN t.source_topic IS NOT NULL THEN octet_length(t.raw_value)::bigint ELSE ${ownBytes} END AS value_bytes,
-  CASE WHEN t.source_topic IS NOT NULL THEN substring(t.raw_value FROM 1 FOR ${previewBytes})
-       WHEN ${ownBytes} <= ${MAX_JSON_BYTES}::bigint
-       THEN substring(convert_to(left(t.payload::text, ${previewBytes}), 'UTF8') FROM 1 FOR ${previewBytes}) END
-    AS value_start`;
+  COALESCE(own.bytes, octet_length(t.raw_value)) AS value_bytes,
+  CASE WHEN own.bytes <= ${listedPayloadBytes}
+       THEN substring(convert_to(left(t.payload::text, ${previewBytes}), 'UTF8') FROM 1 FOR ${previewBytes})
+       ELSE substring(t.raw_value FROM 1 FOR ${previewBytes}) END AS value_start`;
+
+const ownBytes: Sql = sql`
+  LEFT JOIN LATERAL (
+    SELECT platform.json_bytes(t.payload) AS bytes WHERE t.source_topic IS NULL OFFSET 0
+  ) AS own ON true`;
