@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { sql } from '../../src/platform/postgres/sql.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGrpcInventory, type GrpcInventory } from '../support/grpc-inventory.ts';
 import { startParticipant, type Participant } from '../support/saga-participant.ts';
@@ -26,8 +27,13 @@ after(async () => {
 });
 
 const portOf = ({ url }: Participant): number => Number(new URL(url).port);
-/** The probes of a service are due 5, 15, 35 and 75 seconds after it was seen to be down. */
 const withinMs = 120_000;
+
+/** Without it the probes are due 5, 15, 35 and 75 seconds after the service was seen to be down. */
+async function probeNow(service: string): Promise<void> {
+  await at.system.db.query(sql`
+    UPDATE saga.service_circuits SET probe_at = clock_timestamp() WHERE service = ${service}`);
+}
 
 /** Refuses what comes to it, but not before it is told to. */
 function refuseWhenTold(): () => void {
@@ -92,6 +98,7 @@ test('sagas whose undo meets an outage wait for it and end compensated by themse
 
   till = await startParticipant(tillPort);
   stock = await startGrpcInventory(stockPort);
+  for (const service of ['till', 'stock']) await probeNow(service);
   await eventually(
     async () => {
       const ends = (await toldOf(all)).map(
@@ -125,6 +132,7 @@ test('an action waits for a service that is down, and goes on when it is back; o
   const [late] = await toldOf(hasty);
   assert.match(late?.saga.error_message ?? '', /^pay: the service till was unavailable for/);
   till = await startParticipant(tillPort);
+  await probeNow('till');
   await eventually(
     async () => {
       for (const { saga } of await toldOf(patient))
@@ -154,6 +162,7 @@ test('sagas that need attention because a service was down are retried by themse
     { withinMs },
   );
   till = await startParticipant(tillPort);
+  await probeNow('till');
   await eventually(
     async () => {
       for (const { saga } of await toldOf(ids))
