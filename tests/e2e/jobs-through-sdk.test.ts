@@ -22,7 +22,7 @@ test('there are tests to run through the database of the client library', () => 
 for (const file of files)
   test(`${file} holds on the pool of a service as well`, async () => {
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const child = spawn(process.execPath, ['--test', '--test-timeout=120000', file], {
+    const child = spawn(process.execPath, ['--test', '--test-isolation=none', '--test-timeout=120000', file], {
       cwd: root,
       env: { ...env, TEST_DATABASE: 'sdk' },
       stdio: ['ignore', 'pipe', 'inherit'],
