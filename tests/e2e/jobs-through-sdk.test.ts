@@ -22,11 +22,15 @@ test('there are tests to run through the database of the client library', () => 
 for (const file of files)
   test(`${file} holds on the pool of a service as well`, async () => {
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const child = spawn(process.execPath, ['--test', '--test-isolation=none', '--test-timeout=120000', file], {
-      cwd: root,
-      env: { ...env, TEST_DATABASE: 'sdk' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--test', '--test-isolation=none', '--test-timeout=120000', file],
+      {
+        cwd: root,
+        env: { ...env, TEST_DATABASE: 'sdk' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
     const output = await text(child.stdout);
     assert.equal(await exit, 0, output);
