@@ -66,6 +66,8 @@ TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vac
     lease_lost boolean NOT NULL DEFAULT false
     source_compression text
     routed boolean NOT NULL DEFAULT false
+    next_attempt_at timestamp with time zone
+    retry_policy text
 TABLE dlq.dlq_messages_archive
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -104,6 +106,8 @@ TABLE dlq.dlq_messages_archive
     lease_lost boolean NOT NULL DEFAULT false
     source_compression text
     routed boolean NOT NULL DEFAULT false
+    next_attempt_at timestamp with time zone
+    retry_policy text
 TABLE dlq.fingerprints
     fingerprint text NOT NULL
     version integer
@@ -213,6 +217,22 @@ TABLE dlq.redrives WITH (fillfactor=50)
     counted_from timestamp with time zone
     paused_at timestamp with time zone
     waiting_for text
+    policy text
+    stopped_by text
+TABLE dlq.retry_policies WITH (fillfactor=50)
+    name text NOT NULL
+    place integer
+    definition jsonb NOT NULL
+    state text NOT NULL DEFAULT 'active'::text
+    state_reason text
+    state_actor text
+    state_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    redrive_id uuid
+    last_redrive_id uuid
+    round_at timestamp with time zone
+    failures integer NOT NULL DEFAULT 0
+    not_before timestamp with time zone
+    last_result text
 TABLE dlq.source_partitions
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     cluster_id text NOT NULL
@@ -657,6 +677,8 @@ CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "positi
 CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = ANY (ARRAY['retry'::text, 'reopen'::text, 'dead'::text, 'delete'::text])))
 CONSTRAINT dlq.redrives chk_redrives_state CHECK ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text, 'finished'::text, 'cancelled'::text, 'failed'::text, 'expired'::text])))
 CONSTRAINT dlq.redrives redrives_pkey PRIMARY KEY (id)
+CONSTRAINT dlq.retry_policies chk_retry_policies_state CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text])))
+CONSTRAINT dlq.retry_policies retry_policies_pkey PRIMARY KEY (name)
 CONSTRAINT dlq.source_partitions chk_source_partitions_offsets CHECK (((first_offset <= high_offset) AND (next_offset <= high_offset)))
 CONSTRAINT dlq.source_partitions source_partitions_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.source_partitions uq_source_partitions UNIQUE (cluster_id, topic_id, partition)
@@ -737,6 +759,7 @@ CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partiti
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
 CREATE INDEX idx_dlq_messages_fingerprint ON dlq.dlq_messages USING btree (fingerprint, status, created_at, id) WHERE (fingerprint IS NOT NULL)
+CREATE INDEX idx_dlq_messages_next_attempt ON dlq.dlq_messages USING btree (retry_policy, next_attempt_at, id) WHERE (next_attempt_at IS NOT NULL)
 CREATE INDEX idx_dlq_messages_original_topic ON dlq.dlq_messages USING btree (original_topic, status, created_at, id)
 CREATE INDEX idx_dlq_messages_source_topic ON dlq.dlq_messages USING btree (source_topic, status, created_at, id) INCLUDE (original_topic)
 CREATE INDEX idx_dlq_messages_status ON dlq.dlq_messages USING btree (status, created_at, id)
@@ -778,10 +801,13 @@ CREATE INDEX idx_redrive_items_sha256 ON dlq.redrive_items USING btree (sha256) 
 CREATE INDEX idx_redrive_items_stage ON dlq.redrive_items USING btree (redrive_id, stage, "position") WHERE (stage IS NOT NULL)
 CREATE UNIQUE INDEX redrive_items_pkey ON dlq.redrive_items USING btree (redrive_id, "position")
 CREATE UNIQUE INDEX uq_redrive_items_message ON dlq.redrive_items USING btree (message_id, redrive_id)
+CREATE INDEX idx_redrives_by_people ON dlq.redrives USING btree (created_at, id) WHERE (policy IS NULL)
 CREATE INDEX idx_redrives_created_at ON dlq.redrives USING btree (created_at, id)
 CREATE INDEX idx_redrives_open ON dlq.redrives USING btree (created_at, id) WHERE ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text])) OR ((state = 'cancelled'::text) AND (receipt IS NULL)))
+CREATE INDEX idx_redrives_policy ON dlq.redrives USING btree (policy, created_at, id) WHERE (policy IS NOT NULL)
 CREATE INDEX idx_redrives_watched ON dlq.redrives USING btree (id) WHERE ((watched_targets IS NOT NULL) AND (state = ANY (ARRAY['running'::text, 'paused'::text, 'stopped'::text])))
 CREATE UNIQUE INDEX redrives_pkey ON dlq.redrives USING btree (id)
+CREATE UNIQUE INDEX retry_policies_pkey ON dlq.retry_policies USING btree (name)
 CREATE UNIQUE INDEX source_partitions_pkey ON dlq.source_partitions USING btree (id)
 CREATE UNIQUE INDEX uq_source_partitions ON dlq.source_partitions USING btree (cluster_id, topic_id, partition)
 CREATE UNIQUE INDEX value_parts_pkey ON dlq.value_parts USING btree (id, n)
@@ -879,7 +905,7 @@ CREATE TRIGGER trg_dlq_messages_delete_facets AFTER DELETE ON dlq.dlq_messages R
 CREATE TRIGGER trg_dlq_messages_queue_changed AFTER UPDATE OF created_at, error_message, error_class, consumer_group, message_key, raw_value, payload ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.queue_changed()
 CREATE TRIGGER trg_dlq_messages_queue_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.queue_inserted()
 CREATE TRIGGER trg_dlq_messages_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
-CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN ((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION dlq.update_updated_at()
+CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN (((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text) AND ((new.lease_epoch <> old.lease_epoch) OR (NOT (new.next_attempt_at IS DISTINCT FROM old.next_attempt_at))))) EXECUTE FUNCTION dlq.update_updated_at()
 CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)
@@ -1038,7 +1064,7 @@ BEGIN
                       m.original_offset, m.original_timestamp, m.fingerprint, m.unroutable,
                       m.parent_id, m.resolution, m.attempt_no, m.published_sha256,
                       m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost, m.source_compression,
-                      m.routed
+                      m.routed, m.next_attempt_at, m.retry_policy
         ),
         archived AS (
             INSERT INTO dlq.dlq_messages_archive
@@ -1048,14 +1074,15 @@ BEGIN
                  headers, dialect, error_class, error_stack, consumer_group, original_partition,
                  original_offset, original_timestamp, fingerprint, unroutable, parent_id,
                  resolution, attempt_no, published_sha256, lease_owner, lease_until,
-                 lease_epoch, lease_lost, source_compression, routed)
+                 lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy)
             SELECT id, original_topic, error_message, retry_count, max_retries, payload, status,
                    created_at, updated_at, last_retry_at, source_topic, source_topic_id,
                    source_partition, source_offset, source_timestamp, message_key, raw_value,
                    headers, dialect, error_class, error_stack, consumer_group,
                    original_partition, original_offset, original_timestamp, fingerprint,
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
-                   lease_until, lease_epoch, lease_lost, source_compression, routed
+                   lease_until, lease_epoch, lease_lost, source_compression, routed,
+                   next_attempt_at, retry_policy
             FROM moved
             RETURNING created_at, id
         )

@@ -38,6 +38,7 @@ test('every key is in a table of the reference', () => {
     [],
   );
   const maps = [
+    'dlq.auto_retry.[]',
     'outbox.destinations.*',
     'jobs.queues.*',
     'jobs.cron.*',

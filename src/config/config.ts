@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { startCheck, type Check } from './check.ts';
+import { startCheck } from './check.ts';
 import { ConfigError } from './config-error.ts';
 import { isMap } from './formats/value.ts';
 import { fromText } from './from-text.ts';
@@ -21,6 +21,7 @@ import { readSettings } from './read-settings.ts';
 import { reasonAgainst, type Node } from './reason-against.ts';
 import { resolveAuth, type AuthConfig } from './resolve/resolve-auth.ts';
 import { resolveDatabase, type DatabaseConfig } from './resolve/resolve-database.ts';
+import { resolveDlq, type DlqConfig } from './resolve/resolve-dlq.ts';
 import { resolveJobs, type JobsConfig } from './resolve/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './resolve/resolve-kafka.ts';
 import { resolveNotify, type NotifierConfig } from './resolve/resolve-notify.ts';
@@ -32,13 +33,14 @@ import { schema, type Settings } from './schema.ts';
 /** Deeply frozen. Secrets are redacted in logs. */
 export type Config = Omit<
   Settings,
-  'app' | 'auth' | 'database' | 'kafka' | 'outbox' | 'jobs' | 'notify' | 'services'
+  'app' | 'auth' | 'database' | 'kafka' | 'dlq' | 'outbox' | 'jobs' | 'notify' | 'services'
 > &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;
     auth: AuthConfig;
     database: DatabaseConfig;
     kafka: KafkaConfig;
+    dlq: DlqConfig;
     outbox: OutboxConfig;
     jobs: JobsConfig;
     services: readonly ServiceConfig[];
@@ -77,7 +79,6 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
 
   const values = readSettings(tree, given, problems);
   const check = startCheck(given, problems, warnings);
-  checkDlq(values, check);
   const auth = resolveAuth(values, check);
   const kafka = resolveKafka(values.kafka, check);
   const outbox = resolveOutbox(values.outbox, kafka, check);
@@ -88,6 +89,7 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
     auth,
     database: resolveDatabase(values.database, check),
     kafka,
+    dlq: resolveDlq(values.dlq, kafka, check),
     outbox,
     jobs: resolveJobs(values.jobs, check),
     services: resolveServices(values.services, values.saga, check),
@@ -136,17 +138,6 @@ function optionsLayer({ host, port, dataDir }: NonNullable<ConfigOptions['argv']
     { keys: ['database', 'data_dir'], value: dataDir, source: '--data-dir' },
   ];
   return { entries: options.filter(({ value }) => value !== undefined), problems: [], warnings: [] };
-}
-
-function checkDlq({ dlq, kafka }: Settings, { report }: Check): void {
-  // With a shorter lease two processes could publish the same message.
-  if (dlq.retryLeaseMs <= kafka.publishTimeoutMs)
-    report(['dlq.retry_lease', 'kafka.publish_timeout'], 'must be longer than kafka.publish_timeout');
-  if (dlq.archive.purgeDays < dlq.archive.retentionDays)
-    report(
-      ['dlq.archive.purge_days', 'dlq.archive.retention_days'],
-      'must not be less than dlq.archive.retention_days',
-    );
 }
 
 function packageVersion(): string {

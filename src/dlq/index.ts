@@ -31,6 +31,9 @@ import { addDecideRoutes } from './decide/routes.ts';
 import type { Publish } from './redrive/publish-claimed.ts';
 import type { RetryAllDeps } from './redrive/retry-all.ts';
 import { createRedriveRunner } from './redrive/planned/redrive-runner.ts';
+import { createPolicies } from './redrive/policies/create-policies.ts';
+import type { RetryPolicy } from './redrive/policies/policies-table.ts';
+import { addPolicyRoutes } from './redrive/policies/policy-routes.ts';
 import { addRedrivePlanRoutes } from './redrive/planned/redrive-routes.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
 import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
@@ -69,6 +72,7 @@ export type DlqOptions = Readonly<{
   publishTimeoutMs: number;
   discoveryIntervalMs: number;
   maxBytesInFlight: number;
+  autoRetry: readonly RetryPolicy[];
 }>;
 
 export type DlqDeps = Readonly<{
@@ -129,6 +133,8 @@ export function createDlq(deps: DlqDeps): Dlq {
   const isDeadLetterTopic = compileGlobs(options.topicPatterns);
   const running = createRunningWork('dlq retries');
   const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running });
+  const makeId = createUuidMaker(deps.clock);
+  const policies = createPolicies({ ...deps, log, makeId, isDeadLetterTopic }, options.autoRetry);
   const reader = broker === null ? null : createReader({ ...deps, broker }, log, isDeadLetterTopic);
 
   return {
@@ -139,11 +145,12 @@ export function createDlq(deps: DlqDeps): Dlq {
       addRedriveRoutes(app, { ...retryDeps, stopping });
       addRedrivePlanRoutes(app, {
         db,
-        makeId: createUuidMaker(deps.clock),
+        makeId,
         maxItems: maxRedriveItems,
         stopping,
         hasBroker: broker !== null,
       });
+      addPolicyRoutes(app, db);
       addDecideRoutes(app, {
         db,
         broker,
@@ -177,20 +184,8 @@ export function createDlq(deps: DlqDeps): Dlq {
       wait: (channel, ms, signal) => deps.wake.wait(channel, ms, signal),
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),
-    maintenance: createMaintenance(deps, log),
-    checks: [
-      indexCheck(db),
-      ...(broker === null
-        ? []
-        : [
-            brokerCheck(broker),
-            ingestCheck({
-              db,
-              openTransactionAlertMs: options.openTransactionAlertMs,
-              discoveryTrouble: () => reader?.discoveryTrouble() ?? { failure: null, denied: [] },
-            }),
-          ]),
-    ],
+    maintenance: [...createMaintenance(deps, log), ...policies.services],
+    checks: [indexCheck(db), ...policies.checks, ...createBrokerChecks(deps, reader)],
   };
 }
 
@@ -311,6 +306,16 @@ function createReader(
     },
     onError: (what, error) => log.warn({ err: error }, `reading dead letters: ${what} failed`),
   });
+}
+
+function createBrokerChecks(
+  { db, broker, options }: DlqDeps,
+  reader: PartitionReader | null,
+): readonly HealthCheck[] {
+  if (broker === null) return [];
+  const { openTransactionAlertMs } = options;
+  const discoveryTrouble = () => reader?.discoveryTrouble() ?? { failure: null, denied: [] };
+  return [brokerCheck(broker), ingestCheck({ db, openTransactionAlertMs, discoveryTrouble })];
 }
 
 /** Without a broker the service is degraded: stored messages can be read, and retries fail. */

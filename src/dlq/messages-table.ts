@@ -17,7 +17,7 @@ const allColumns: Sql = sql`
   last_retry_at, source_topic, source_topic_id, source_partition, source_offset, source_timestamp, message_key,
   raw_value, headers, dialect, error_class, error_stack, consumer_group, original_partition, original_offset,
   original_timestamp, fingerprint, unroutable, parent_id, resolution, attempt_no, published_sha256,
-  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed`;
+  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy`;
 
 export const hasAttempt: Sql = sql`t.retry_count < t.max_retries`;
 
@@ -31,6 +31,9 @@ export const isDue: Sql = sql`t.status = 'PENDING' AND ${hasAttempt}`;
 export const hasValue: Sql = sql`
   CASE WHEN t.source_topic IS NULL THEN t.payload IS NOT NULL
        ELSE t.dialect IS DISTINCT FROM 'share-group' OR t.message_key IS NOT NULL OR t.raw_value IS NOT NULL END`;
+
+/** For the SET of every change of a message: a retry policy schedules it again from its end. */
+export const unscheduled: Sql = sql`next_attempt_at = NULL, retry_policy = NULL`;
 
 /** After a failure: DEAD if no attempt is left. Reads the row as it was before the statement. */
 export const statusAfterFailure: Sql = sql`

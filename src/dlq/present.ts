@@ -39,6 +39,8 @@ export function presentMessage(message: Message): Json {
     resolution: message.resolution,
     archived: message.isArchived,
     routed: message.isRouted,
+    next_attempt_at: timestamp(message.nextAttemptAt),
+    retry_policy: message.retryPolicy,
     ...(message.isPayloadOmitted ? { payload_omitted: true } : {}),
     ...(message.isKeyOmitted ? { key_omitted: true } : {}),
   };

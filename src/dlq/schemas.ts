@@ -92,6 +92,8 @@ const messageFacts = {
   resolution: nullable(Type.Enum(['published', 'not_published'])),
   archived: Type.Boolean(),
   routed: Type.Boolean({ description: 'An operator chose its topic with `…/route`.' }),
+  next_attempt_at: nullable({ ...Timestamp, description: 'When its retry policy retries it.' }),
+  retry_policy: nullable(Type.String({ examples: ['timeouts'] })),
   key_omitted: Type.Optional(
     Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
   ),

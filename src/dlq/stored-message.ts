@@ -42,6 +42,9 @@ export type Message = Readonly<{
   parentId: string | null;
   resolution: string | null;
   attemptNo: number;
+  /** When its retry policy retries it; both are null without one. */
+  nextAttemptAt: Date | null;
+  retryPolicy: string | null;
   isArchived: boolean;
 }>;
 

@@ -7,6 +7,9 @@ const happened = 'had been resolved, but the effect has happened';
 /** By slice and kind. */
 const words: Readonly<Record<string, Words>> = {
   'dlq dead': { thing: 'message', at: 'of topic', one: 'is DEAD', many: 'are DEAD' },
+  'dlq redrive_finished': { thing: 'redrive', at: 'with id', one: 'has finished', many: 'have finished' },
+  'dlq redrive_stopped': { thing: 'redrive', at: 'with id', one: 'has stopped', many: 'have stopped' },
+  'dlq policy_disabled': { thing: 'retry policy', at: 'named', one: 'is disabled', many: 'are disabled' },
   'outbox dead': { thing: 'order', at: 'to', one: 'is dead', many: 'are dead' },
   'outbox late_success': { thing: 'order', at: 'to', one: happened, many: happened },
   'jobs dead_letter': { thing: 'job', at: 'of queue', one: 'is in dead_letter', many: 'are in dead_letter' },

@@ -2,11 +2,22 @@ import type { GroupName } from './grouping.ts';
 
 type Paths = Readonly<{ item: (id: string) => string; list: (subject: string) => string }>;
 
+const redrivePaths: Paths = {
+  item: (id) => `/api/v1/dlq/redrives/${id}`,
+  list: () => '/api/v1/dlq/redrives',
+};
+
 /** Paths of the API that show the items; by slice and kind, else by slice. */
 const pathsOf: Readonly<Record<string, Paths>> = {
   dlq: {
     item: (id) => `/api/v1/dlq/messages/${id}`,
     list: (subject) => `/api/v1/dlq/messages?topic=${subject}&status=DEAD`,
+  },
+  'dlq redrive_finished': redrivePaths,
+  'dlq redrive_stopped': redrivePaths,
+  'dlq policy_disabled': {
+    item: (name) => `/api/v1/dlq/policies/${name}`,
+    list: () => '/api/v1/dlq/policies',
   },
   'outbox dead': {
     item: (id) => `/api/v1/outbox/orders/${id}`,

@@ -58,6 +58,9 @@ const headlines: readonly (readonly [Partial<GroupName>, Partial<Notice>, string
     '1 order to broker had been resolved, but the effect has happened',
   ],
   [{ slice: 'dlq', subject: 'orders.v1' }, { count: 2 }, '2 messages of topic orders.v1 are DEAD'],
+  [{ slice: 'dlq', kind: 'redrive_stopped', subject: '0197' }, {}, '1 redrive with id 0197 has stopped'],
+  [{ slice: 'dlq', kind: 'redrive_finished', subject: '0197' }, {}, '1 redrive with id 0197 has finished'],
+  [{ slice: 'dlq', kind: 'policy_disabled', subject: 'soon' }, {}, '1 retry policy named soon is disabled'],
   [
     { slice: 'jobs', kind: 'dead_letter', subject: 'summarize' },
     { count: 1, isSummary: true },
@@ -89,6 +92,15 @@ test('links lead to the item and to the list, as paths without a public URL', ()
   assert.deepEqual(linksIn({ slice: 'dlq', subject: 'a&b=c' }), [
     '/api/v1/dlq/messages?topic=a%26b%3Dc&status=DEAD',
     '/api/v1/dlq/messages/17',
+  ]);
+  for (const kind of ['redrive_finished', 'redrive_stopped'])
+    assert.deepEqual(linksIn({ slice: 'dlq', kind, subject: '17' }), [
+      '/api/v1/dlq/redrives',
+      '/api/v1/dlq/redrives/17',
+    ]);
+  assert.deepEqual(linksIn({ slice: 'dlq', kind: 'policy_disabled', subject: '17' }), [
+    '/api/v1/dlq/policies',
+    '/api/v1/dlq/policies/17',
   ]);
   assert.deepEqual(linksIn({ slice: 'jobs', kind: 'dead_letter' }), [
     '/api/v1/jobs/dead?queue=broker',

@@ -66,6 +66,8 @@ describe('the metrics of a running server', () => {
       'dlq gauges',
       'dlq group-retention',
       'dlq indexer',
+      'dlq policies',
+      'dlq policy_gauges',
       'dlq reaper',
       'dlq redrive-retention',
       'dlq redrives',

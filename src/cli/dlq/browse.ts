@@ -111,8 +111,13 @@ function factsOf(message: Message, now: Date): readonly Fact[] {
     ['created', instantFact(message.created_at, now)],
     ['updated', instantFact(message.updated_at, now)],
     ['last retry', instantFact(message.last_retry_at, now)],
+    ['next attempt', policyFact(message)],
     ['original time', instantFact(message.original_timestamp, now)],
   ];
+}
+
+function policyFact({ next_attempt_at: at, retry_policy: policy }: Message): string | null {
+  return at === null ? null : `${at}, by policy ${policy}`;
 }
 
 /** `orders.v1/3@1042`; null if the partition is unknown. */

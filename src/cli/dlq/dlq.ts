@@ -5,6 +5,7 @@ import { dead, remove, reopen, route } from './decide.ts';
 import { addFingerprintsCommand } from './fingerprints.ts';
 import { group, groups } from './groups.ts';
 import { facets } from './message-filters.ts';
+import { policies } from './policies.ts';
 import { raw } from './raw.ts';
 import { addRecountCommand } from './recount.ts';
 import { redrive } from './redrive.ts';
@@ -22,7 +23,7 @@ export const dlqCommands: SliceCommands = {
   ],
   groups: {
     Read: [topics, groups, group, list, facets, show, history, raw],
-    Change: [retry, retryAll, redrive, dead, reopen, route, remove],
+    Change: [retry, retryAll, redrive, policies, dead, reopen, route, remove],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],
   },

@@ -30,6 +30,8 @@ export type Message = Readonly<{
   parent_id: string | null;
   resolution: string | null;
   archived: boolean;
+  next_attempt_at: string | null;
+  retry_policy: string | null;
   error_stack?: string | null;
   /** Only in lists. */
   payload_preview?: string | null;

@@ -182,7 +182,11 @@ const list = listCommand<ListedRedrive>({
   description: 'list redrives, newest first',
   route: 'GET /api/v1/dlq/redrives',
   items: 'redrives',
-  examples: ['redrive dlq redrive list'],
+  inputs: [
+    { flags: '--policy <name>', text: 'only redrives that this retry policy has made' },
+    { flags: '--automatic <bool>', text: 'only those of policies, or of people', choices: ['true', 'false'] },
+  ],
+  examples: ['redrive dlq redrive list', 'redrive dlq redrive list --automatic false'],
   unused: ['options'],
   columns: [
     textColumn('ID', ({ id }) => id),

@@ -7,6 +7,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { examineAuditMonths } from './checks/audit-months.ts';
 import { examineDeadRows } from './checks/dead-rows.ts';
 import { examineIndexes } from './checks/invalid-indexes.ts';
+import { examineRetryPolicies } from './checks/retry-policies.ts';
 import { examineStuckRows } from './checks/stuck-rows.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
 
@@ -38,6 +39,7 @@ export async function* examineSchema(db: Queryable, config: Config): AsyncGenera
   yield await attempt('dead_rows', () => examineDeadRows(db, schemas));
   yield await attempt('stuck_rows', () => examineStuckRows(db, schemas));
   yield await attempt('partitions', () => examineAuditMonths(db));
+  yield await attempt('retry_policies', () => examineRetryPolicies(db, config));
 }
 
 export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFacts): Finding {

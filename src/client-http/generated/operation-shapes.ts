@@ -25,6 +25,7 @@ import type {
   RequeuePreview,
   Requeued,
   RetriedSagas,
+  RetryPolicy,
   RetryPreview,
   Saga,
   SagaWithSteps,
@@ -342,9 +343,43 @@ export type Operations = {
     }>;
     answer: Message;
   };
+  /** List retry policies with their state. Policies are configured in `dlq.auto_retry`; the first one that matches a message retries it. Policies that are not configured any more are last. */
+  listRetryPolicies: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      policies: readonly RetryPolicy[];
+    }>;
+  };
+  /** Get one retry policy. Shows its definition, its state, and how its last round ended. */
+  getRetryPolicy: {
+    input: Readonly<{
+      name: string | number;
+    }>;
+    answer: RetryPolicy;
+  };
+  /** Pause a retry policy. Pauses its running redrive as well: after the answer the policy sends nothing; messages in flight are settled. */
+  pauseRetryPolicy: {
+    input: Readonly<{
+      name: string | number;
+      reason: string;
+    }>;
+    answer: RetryPolicy;
+  };
+  /** Resume a paused or disabled retry policy. Resumes its paused redrive as well. A stopped one is cancelled, and the next rounds retry its messages. */
+  resumeRetryPolicy: {
+    input: Readonly<{
+      name: string | number;
+      reason: string;
+    }>;
+    answer: RetryPolicy;
+  };
   /** List redrives, newest first. Without counts, targets and the ids of the filter, which `GET …/:id` has. */
   listRedrives: {
     input: Readonly<{
+      /** Only redrives that this retry policy has made. */
+      policy?: string | undefined;
+      /** true: only those made by policies; false: only those made by people. */
+      automatic?: boolean | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
@@ -368,6 +403,7 @@ export type Operations = {
         filter: Readonly<Record<string, unknown>>;
         reason: string;
         actor: string;
+        policy: string | null;
         frozen_at: string | null;
         options: Readonly<{
           rate_per_second: number | null;

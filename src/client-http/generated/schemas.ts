@@ -282,6 +282,8 @@ export type ListedMessage = Readonly<{
   archived: boolean;
   /** An operator chose its topic with `…/route`. */
   routed: boolean;
+  next_attempt_at: string | null;
+  retry_policy: string | null;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
   payload_preview: string | null;
@@ -357,6 +359,8 @@ export type Message = Readonly<{
   archived: boolean;
   /** An operator chose its topic with `…/route`. */
   routed: boolean;
+  next_attempt_at: string | null;
+  retry_policy: string | null;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
   /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
@@ -639,6 +643,7 @@ export type Redrive = Readonly<{
   filter: Readonly<Record<string, unknown>>;
   reason: string;
   actor: string;
+  policy: string | null;
   frozen_at: string | null;
   options: Readonly<{
     rate_per_second: number | null;
@@ -777,6 +782,45 @@ export type RetriedSagas = Readonly<{
   remaining: number;
   /** More match than were retried or skipped: repeat the request. */
   has_more: boolean;
+}>;
+
+export type RetryPolicy = Readonly<{
+  name: string;
+  /** `disabled`: its canary stopped a redrive; a person has to resume it. */
+  state: 'active' | 'paused' | 'disabled';
+  state_reason: string | null;
+  state_actor: string | null;
+  state_at: string;
+  /** False: it was removed from `dlq.auto_retry`. */
+  configured: boolean;
+  topics: readonly string[];
+  error_classes: readonly string[] | null;
+  fingerprints: readonly string[] | null;
+  delay_seconds: number;
+  backoff: number;
+  max_attempts: number;
+  rate_per_second: number;
+  canary: Readonly<{
+    /** How many published messages each stage ends at, in all, ascending; then all others. */
+    stages: readonly number[];
+    /** How long a stage is watched after its last message. */
+    watch_seconds: number;
+    /** The redrive stops if more than this share comes back as dead letters. */
+    stop_percent: number;
+  }> | null;
+  /** Messages that it will retry. At most 10,000. */
+  waiting: number;
+  /** Those of them that are due. At most 10,000. */
+  due: number;
+  next_attempt_at: string | null;
+  /** The redrive of the current round. */
+  redrive_id: string | null;
+  last_redrive_id: string | null;
+  last_round_at: string | null;
+  last_result: string | null;
+  /** Outages and failed plans in a row. */
+  failures: number;
+  not_before: string | null;
 }>;
 
 export type RetryPreview = Readonly<{

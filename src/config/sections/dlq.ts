@@ -1,3 +1,4 @@
+import { retryPolicies } from './auto-retry.ts';
 import { cronSchedule } from '../formats/cron-format.ts';
 import { originalTopicRule, topicGlob } from '../formats/topic-format.ts';
 import { duration, flag, listOf, oneOf, optional, section, wholeNumber } from '../formats/value.ts';
@@ -39,6 +40,10 @@ export const dlq = section({
         "patterns of topics to which messages may be published: `['orders.*', 'payments.*']`. Without it, every topic is allowed except dead-letter topics and names that start with `__`. A header of a record may choose the topic, so set this in production",
     }),
   ),
+  auto_retry: retryPolicies({
+    description:
+      'policies that retry dead letters automatically; the first one that matches a message retries it. Off by default',
+  }),
   partition_lease: duration('3s', '10m', {
     default: '15s',
     description: 'how long the partitions of a crashed replica stay leased',

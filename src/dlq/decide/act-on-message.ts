@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { leaseIsOver } from '../../platform/work/work.ts';
 import { isLegalTopic } from '../domain/legal-topic.ts';
-import { restoreFromArchive } from '../messages-table.ts';
+import { restoreFromArchive, unscheduled } from '../messages-table.ts';
 import { messageNotFound, type FindHead } from '../stored-message.ts';
 
 /**
@@ -24,7 +24,8 @@ const live: Sql = sql`dlq.dlq_messages`;
 const archive: Sql = sql`dlq.dlq_messages_archive`;
 
 export const endLease: Sql = sql`
-  lease_owner = NULL, lease_until = NULL, lease_lost = false, lease_epoch = nextval('platform.lease_epochs')`;
+  lease_owner = NULL, lease_until = NULL, lease_lost = false, lease_epoch = nextval('platform.lease_epochs'),
+  ${unscheduled}`;
 
 export async function markMessageDead(deps: ActionDeps, action: Action): Promise<void> {
   const isIdle = sql`(t.status = 'PENDING' OR (t.status = 'RETRYING' AND ${leaseIsOver}))`;

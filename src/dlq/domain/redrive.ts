@@ -23,6 +23,9 @@ export const redriveStates = [
 ] as const;
 export type RedriveState = (typeof redriveStates)[number];
 
+/** Why a redrive stopped: a target accepted nothing for too long, or its canary. */
+export type StoppedBy = 'outage' | 'canary';
+
 /** What a person does to a redrive. */
 export const redriveCommands = ['start', 'pause', 'resume', 'cancel'] as const;
 export type RedriveCommand = (typeof redriveCommands)[number];

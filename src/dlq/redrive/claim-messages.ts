@@ -3,7 +3,7 @@ import type { Lease } from '../../kernel/lease.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, type Worker } from '../../platform/work/work.ts';
 import { exactInstant } from '../instant.ts';
-import { isDue, messages, hasValue } from '../messages-table.ts';
+import { isDue, messages, hasValue, unscheduled } from '../messages-table.ts';
 import { readHeaders, type StoredHeader } from '../stored-headers.ts';
 import type { Keyset, MessageBody } from '../stored-message.ts';
 
@@ -65,7 +65,7 @@ export async function claimMessages(
     set: sql`
       status = 'RETRYING', retry_count = t.retry_count + 1, attempt_no = t.attempt_no + 1,
       last_retry_at = clock_timestamp(), resolution = NULL, published_sha256 = ${publishedSha256},
-      unroutable = false,
+      unroutable = false, ${unscheduled},
       original_topic = COALESCE(
         CASE WHEN t.unroutable THEN ${reroute.unroutable} ELSE ${reroute.misnamed} END, t.original_topic)`,
     returning: claimedColumns,

@@ -7,7 +7,7 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import { reap, settle, type Worker } from '../../platform/work/work.ts';
 import type { Status } from '../domain/message.ts';
-import { messages, notifyDead, statusAfterFailure } from '../messages-table.ts';
+import { messages, notifyDead, statusAfterFailure, unscheduled } from '../messages-table.ts';
 
 export type SettleDeps = Readonly<{ worker: Worker; onSettleRetry: (error: unknown) => void }>;
 
@@ -251,7 +251,7 @@ export async function reapAttempts(db: Queryable, id?: string): Promise<number> 
   const rows = await reap<{ id: string }>(db, messages, {
     where: id === undefined ? sql`t.status = 'RETRYING'` : sql`t.status = 'RETRYING' AND t.id = ${id}`,
     limit: reapBatch,
-    set: sql`status = ${statusAfterFailure}`,
+    set: sql`status = ${statusAfterFailure}, ${unscheduled}`,
     returning: sql`t.id, t.original_topic, t.status, t.retry_count, t.attempt_no, t.lease_epoch,
                    'the lease expired during the retry' AS detail`,
     also: sql`, noted AS (

@@ -10,6 +10,9 @@ import type { Sql } from '../../../src/platform/postgres/sql.ts';
  * is open; `claimed`, an attempt has begun and nothing is sent; `published`, the broker has answered and nothing
  * is settled; `settled`, the outcome is stored and the system has not seen the database's answer.
  *
+ * Of a round of a retry policy: `round_made`, its redrive is written and the transaction is open; `round_noted`, it is
+ * committed.
+ *
  * And in the order of the way of an order to the outside: `order_claimed`, an attempt has begun and nothing is sent;
  * `order_answered`, the partner has answered and nothing is settled; `order_settled`, the outcome is stored and the
  * system has not seen the database's answer.
@@ -24,6 +27,8 @@ export type FaultPoint =
   | 'claimed'
   | 'published'
   | 'settled'
+  | 'round_made'
+  | 'round_noted'
   | 'order_claimed'
   | 'order_answered'
   | 'order_settled'
@@ -153,6 +158,7 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
     },
     async transaction(work, options) {
       let settlesOrders = false;
+      let makesRound = false;
       const value = await db.transaction(
         (tx) =>
           work({
@@ -163,12 +169,17 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
               }
               const rows = await tx.query<Row>(statement);
               if (isInsert(statement)) await reach('inserted');
+              if (isRound(statement)) {
+                makesRound = true;
+                await reach('round_made');
+              }
               return rows;
             },
           } satisfies Queryable),
         options,
       );
       if (settlesOrders) await reach('order_settled');
+      if (makesRound) await reach('round_noted');
       return value;
     },
   };
@@ -176,6 +187,7 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
 
 const isClaim = ({ text }: Sql): boolean => text.includes("'retry_started'");
 const isInsert = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.dlq_messages');
+const isRound = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.redrives ');
 const isSettle = ({ text }: Sql): boolean =>
   text.includes('WITH settled AS') && text.includes('dlq.dlq_messages');
 

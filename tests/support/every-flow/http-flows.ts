@@ -54,6 +54,7 @@ async function useDlq({
   await post(`${second}/reopen`, { reason: 'tried' });
   await remove(third);
   await useRedrives(get, post, topic);
+  await usePolicies(get, post, broker);
   await post(`${root}/${topic}/retry-all`);
   for (const path of [first, `${first}/history`, `${first}/raw`]) await get(path);
   for (const path of ['', '/messages', '/sources', '/accounting']) await get(`${root}${path}`);
@@ -79,6 +80,21 @@ async function useRedrives(get: Get, post: Post, topic: string): Promise<void> {
   await becomes(run, 'finished');
   await becomes(cancelled, 'cancelled');
   for (const path of [root, `${run}/items`]) await get(path);
+}
+
+async function usePolicies(get: Get, post: Post, broker: Broker): Promise<void> {
+  const root = '/api/v1/dlq';
+  const topic = fresh('automatic');
+  for (const name of [topic, `${topic}.dlq`]) await broker.createTopic(name, 1);
+  const record = { topic: `${topic}.dlq`, key: null, value: Buffer.from('1'), headers: [] };
+  await broker.publish([record], { timeoutMs: 5000 });
+  await eventually(async () => {
+    const { messages } = (await get(`${root}/${topic}`)) as { messages: readonly { status: string }[] };
+    assert.equal(messages[0]?.status, 'RESOLVED');
+  });
+  for (const command of ['pause', 'resume'])
+    await post(`${root}/policies/soon/${command}`, { reason: 'tried' });
+  for (const path of ['policies', 'policies/soon', 'redrives?policy=soon']) await get(`${root}/${path}`);
 }
 
 async function useOutbox(get: Get, post: Post): Promise<void> {

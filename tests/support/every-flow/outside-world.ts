@@ -29,6 +29,7 @@ export async function openOutsideWorld(): Promise<OutsideWorld> {
   return {
     calls,
     env: {
+      DLQ_AUTO_RETRY: JSON.stringify([{ name: 'soon', topics: ['automatic-*'], delay: '1s' }]),
       OUTBOX_DESTINATIONS: JSON.stringify({
         broker: { ...http, url: `${url}/orders` },
         picky: { ...http, url: `${url}/orders/refuse` },

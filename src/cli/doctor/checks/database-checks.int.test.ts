@@ -6,6 +6,7 @@ import type { Finding } from '../finding.ts';
 import { examineAuditMonths } from './audit-months.ts';
 import { examineAutovacuum } from './autovacuum.ts';
 import { examineIndexes } from './invalid-indexes.ts';
+import { examineRetryPolicies } from './retry-policies.ts';
 import { countExpired, examineStuckRows } from './stuck-rows.ts';
 import { examineTopicIds } from './topic-ids.ts';
 
@@ -30,6 +31,33 @@ async function turns(
   await run(mends);
   assert.equal((await examine()).status, 'ok');
 }
+
+test('a retry policy that is disabled, or that no server looks after, is a warning', async () => {
+  const policy = {
+    name: 'soon',
+    topics: ['orders.*'],
+    delayMs: 1000,
+    backoff: 2,
+    maxAttempts: 3,
+    ratePerSecond: 1,
+  };
+  const config = {
+    dlq: { autoRetry: [{ ...policy, errorClasses: undefined, fingerprints: undefined, canary: undefined }] },
+  };
+  const examine = (): Promise<Finding> => examineRetryPolicies(database.db, config);
+  const none = await examineRetryPolicies(database.db, { dlq: { autoRetry: [] } });
+  assert.equal(none.status, 'skipped');
+  assert.match((await examine()).found, /no server looks after soon/);
+  await run(`INSERT INTO dlq.retry_policies (name, place, definition) VALUES ('soon', 1, '{}')`);
+  await turns(examine, [
+    `UPDATE dlq.retry_policies SET state = 'disabled'`,
+    'warning',
+    /disabled: soon -> .*policies resume/,
+    `UPDATE dlq.retry_policies SET state = 'paused'`,
+  ]);
+  await run(`INSERT INTO dlq.retry_policies (name, place, definition) VALUES ('other', 2, '{}')`);
+  assert.match((await examine()).found, /the servers also have other/);
+});
 
 test('autovacuum that is off for a table is a problem', () =>
   turns(

@@ -135,7 +135,7 @@ async function confirm(
   }
   if (isOverdue) {
     const reason = `not confirmed within ${maxWindows} windows: ${missing}`;
-    await stopRedrive(deps.db, redrive, reason);
+    await stopRedrive(deps.db, redrive, { by: 'canary', reason });
     return 'ended';
   }
   if (missing !== window.waitingFor) await noteWaiting(deps.db, redrive, missing);
@@ -189,5 +189,5 @@ async function stopWithSample(db: Database, redrive: LeasedRedrive, reason: stri
   const sample = rows
     .map(({ id, error }) => `${id} (${cleanText(error ?? 'unknown error', 200)})`)
     .join(', ');
-  await stopRedrive(db, redrive, `${reason}; for example ${sample}`);
+  await stopRedrive(db, redrive, { by: 'canary', reason: `${reason}; for example ${sample}` });
 }

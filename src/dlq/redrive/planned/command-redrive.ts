@@ -12,30 +12,27 @@ export type Command = Readonly<{ id: string; command: RedriveCommand; actor: str
  * Changes the state of a redrive. The update waits for a claim that holds the row, so once it has returned nothing is
  * claimed in the former state.
  */
-export async function commandRedrive(db: Database, { id, command, actor, reason }: Command): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { state, hasCanary } = await lockState(tx, id);
-    const next = changeState(state, command);
-    if (next === null)
-      throw new AppError(
-        'SYS_DLQ_CONFLICT',
-        'conflict',
-        `redrive is ${state}: ${command} needs ${statesBefore(command).join(' or ')}`,
-      );
-    if (command === 'resume' && state === 'stopped' && hasCanary && reason === null)
-      throw invalidField(
-        'dlq',
-        'reason',
-        'required',
-        'is required to resume a stopped redrive with a canary',
-      );
-    await tx.query(sql`
-      UPDATE dlq.redrives
-      SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
-          ${timesOf(command, state)}
-      WHERE id = ${id}`);
-    await notify(tx, redrivesChannel);
-  });
+export async function commandRedrive(db: Database, command: Command): Promise<void> {
+  await db.transaction((tx) => changeRedrive(tx, command));
+}
+
+export async function changeRedrive(tx: Queryable, { id, command, actor, reason }: Command): Promise<void> {
+  const { state, hasCanary } = await lockState(tx, id);
+  const next = changeState(state, command);
+  if (next === null)
+    throw new AppError(
+      'SYS_DLQ_CONFLICT',
+      'conflict',
+      `redrive is ${state}: ${command} needs ${statesBefore(command).join(' or ')}`,
+    );
+  if (command === 'resume' && state === 'stopped' && hasCanary && reason === null)
+    throw invalidField('dlq', 'reason', 'required', 'is required to resume a stopped redrive with a canary');
+  await tx.query(sql`
+    UPDATE dlq.redrives
+    SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
+        ${timesOf(command, state)}
+    WHERE id = ${id}`);
+  await notify(tx, redrivesChannel);
 }
 
 type Locked = Readonly<{ state: RedriveState; hasCanary: boolean }>;

@@ -1,5 +1,5 @@
 import { AppError } from '../../../kernel/errors.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
@@ -15,6 +15,8 @@ export type NewRedrive = Readonly<{
   options: RedriveOptions;
   actor: string;
   reason: string;
+  /** The retry policy that makes it. */
+  policy?: string;
 }>;
 
 /** Stores the redrive; the process that takes its lease makes the plan. */
@@ -22,18 +24,19 @@ export async function createRedrive(
   { db, makeId, maxItems }: CreateDeps,
   redrive: NewRedrive,
 ): Promise<string> {
-  const { kind, filter, options, actor, reason } = redrive;
   const [selection] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
       SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(redrive)} AND ${isSelectable(redrive)} LIMIT ${maxItems + 1}) AS selected`);
   if ((selection?.count ?? 0) > maxItems)
     throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
-  const id = makeId();
-  await db.transaction(async (tx) => {
-    await tx.query(sql`
-      INSERT INTO dlq.redrives (id, kind, filter, options, actor, reason)
-      VALUES (${id}, ${kind}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason})`);
-    await notify(tx, redrivesChannel);
-  });
+  return db.transaction((tx) => insertRedrive(tx, makeId(), redrive));
+}
+
+export async function insertRedrive(tx: Queryable, id: string, redrive: NewRedrive): Promise<string> {
+  const { kind, filter, options, actor, reason, policy = null } = redrive;
+  await tx.query(sql`
+    INSERT INTO dlq.redrives (id, kind, filter, options, actor, reason, policy)
+    VALUES (${id}, ${kind}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason}, ${policy})`);
+  await notify(tx, redrivesChannel);
   return id;
 }

@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../../../platform/postgres/database.ts
 import { sql } from '../../../platform/postgres/sql.ts';
 import { addNotifyEvent } from '../../../platform/work/notify-events.ts';
 import { itemOutcomes, type ItemOutcome } from '../../domain/redrive-item.ts';
-import { stateAfter, type RedriveState } from '../../domain/redrive.ts';
+import { stateAfter, type RedriveState, type StoppedBy } from '../../domain/redrive.ts';
 import { exclusiveLock, holdRedrive, isInFlight, isWaiting, type LeasedRedrive } from './redrives-table.ts';
 import { deleteItems } from './plan-redrive.ts';
 import { endLostItems } from './settle-items.ts';
@@ -23,17 +23,24 @@ export async function finishRedrive(db: Database, redrive: LeasedRedrive): Promi
     const receipt = await makeReceipt(tx, redrive.id);
     if (receipt === null) return false;
     await writeReceipt(tx, redrive.id, { state: stateAfter('finish'), receipt });
-    await notifyEnd(tx, redrive.id, 'redrive_finished', summaryOf(receipt));
+    // A policy finishes many redrives; it reports when it needs a person.
+    if (redrive.filter.policy === undefined)
+      await notifyEnd(tx, redrive.id, 'redrive_finished', summaryOf(receipt));
     return true;
   });
 }
 
 /** An outage has lasted too long. */
-export async function stopRedrive(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {
+export async function stopRedrive(
+  db: Database,
+  redrive: LeasedRedrive,
+  { by, reason }: Readonly<{ by: StoppedBy; reason: string }>,
+): Promise<void> {
   await db.transaction(async (tx) => {
     if (!(await holdRedrive(tx, redrive, { state: 'running', lock: exclusiveLock }))) return;
     await tx.query(sql`
-      UPDATE dlq.redrives SET state = ${stateAfter('stop')}, state_reason = ${cleanText(reason, 1000)}
+      UPDATE dlq.redrives
+      SET state = ${stateAfter('stop')}, stopped_by = ${by}, state_reason = ${cleanText(reason, 1000)}
       WHERE id = ${redrive.id}`);
     await notifyEnd(tx, redrive.id, 'redrive_stopped', reason);
   });
@@ -43,7 +50,7 @@ async function notifyEnd(tx: Queryable, id: string, kind: string, summary: strin
   await addNotifyEvent(tx, { slice: 'dlq', kind, subject: id, itemId: id, summary });
 }
 
-function summaryOf({ counts }: Receipt): string {
+export function summaryOf({ counts }: Receipt): string {
   const parts = itemOutcomes
     .filter((outcome) => counts[outcome] > 0)
     .map((outcome) => `${counts[outcome]} ${outcome}`);

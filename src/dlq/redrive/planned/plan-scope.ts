@@ -7,7 +7,7 @@ import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-ta
 
 /** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
 export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>): Sql {
-  const { topic, fingerprint, key, text, since, until, ids } = filter;
+  const { topic, fingerprint, key, text, since, until, ids, policy } = filter;
   const conditions = [
     ...conditionsOf({
       status: filter.status ?? statusesInScope(kind, { hasIds: ids !== undefined }),
@@ -22,6 +22,9 @@ export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>
   if (since !== undefined) conditions.push(sql`t.created_at >= ${since}::timestamptz`);
   if (until !== undefined) conditions.push(sql`t.created_at < ${until}::timestamptz`);
   if (ids !== undefined) conditions.push(sql`t.id = ANY(${ids}::uuid[])`);
+  if (policy !== undefined)
+    conditions.push(sql`t.retry_policy = ${policy} AND t.next_attempt_at IS NOT NULL
+      AND (t.next_attempt_at, t.id) <= (${filter.due_until ?? '-infinity'}::timestamptz, ${filter.due_until_id ?? null}::uuid)`);
   return joinSql(conditions, sql` AND `);
 }
 

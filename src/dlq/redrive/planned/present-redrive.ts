@@ -16,6 +16,7 @@ export function presentRedrive(redrive: Redrive): Json {
     filter: redrive.filter,
     reason: redrive.reason,
     actor: redrive.actor,
+    policy: redrive.policy,
     frozen_at: timestamp(redrive.frozenAt),
     options: redrive.options,
     stage: shownStage(redrive),

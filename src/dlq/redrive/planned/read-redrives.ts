@@ -25,6 +25,8 @@ export type Redrive = Readonly<{
   options: RedriveOptions;
   actor: string;
   reason: string;
+  /** The retry policy that made it. */
+  policy: string | null;
   plan: PlanCounts | null;
   receipt: Receipt | null;
   stage: number | null;
@@ -55,7 +57,7 @@ export type RedriveItem = Readonly<{
 }>;
 
 const columns: Sql = sql`
-  t.id, t.kind, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.counts AS plan, t.receipt,
+  t.id, t.kind, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.policy, t.counts AS plan, t.receipt,
   t.stage, t.waiting_for AS "waitingFor", ${epochMs(sql`t.watch_until`)} AS "watchUntil",
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
   ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",
@@ -81,15 +83,27 @@ export async function getRedrive(db: Queryable, id: string): Promise<Redrive> {
   return redriveOf(row);
 }
 
+export type RedriveListFilter = Readonly<{
+  policy?: string;
+  /** Made by a policy, or by a person. */
+  automatic?: boolean;
+}>;
+
 /** Newest first. Without the parts that can be long: the ids of the filter, exclusions and targets. */
-export async function listRedrives(db: Queryable, page: PageRequest): Promise<Listed<Redrive>> {
+export async function listRedrives(
+  db: Queryable,
+  filter: RedriveListFilter,
+  page: PageRequest,
+): Promise<Listed<Redrive>> {
+  const isListed = madeBy(filter);
   const after = page.by === 'keyset' ? page.after : null;
   const isAfter =
     after === null ? sql`true` : sql`(t.created_at, t.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`;
-  const [total] = await db.query<{ count: number }>(sql`SELECT count(*)::int AS count FROM dlq.redrives`);
+  const [total] = await db.query<{ count: number }>(sql`
+    SELECT count(*)::int AS count FROM dlq.redrives t WHERE ${isListed}`);
   const rows = await db.query<RedriveRow>(sql`
     SELECT ${columns}, t.filter - 'ids' AS filter, jsonb_build_object('selected', t.counts->'selected') AS plan
-    FROM dlq.redrives t WHERE ${isAfter}
+    FROM dlq.redrives t WHERE ${isAfter} AND ${isListed}
     ORDER BY t.created_at DESC, t.id DESC
     LIMIT ${page.pageSize + 1} OFFSET ${page.by === 'number' ? page.offset : 0}`);
   return {
@@ -97,6 +111,12 @@ export async function listRedrives(db: Queryable, page: PageRequest): Promise<Li
     count: { total: total?.count ?? 0, isEstimate: false },
     hasNext: rows.length > page.pageSize,
   };
+}
+
+function madeBy({ policy, automatic }: RedriveListFilter): Sql {
+  const byName = policy === undefined ? sql`true` : sql`t.policy = ${policy}`;
+  if (automatic === undefined) return byName;
+  return sql`${byName} AND ${automatic ? sql`t.policy IS NOT NULL` : sql`t.policy IS NULL`}`;
 }
 
 /** Long enough for a steady figure, short enough to show a change of pace. */

@@ -135,7 +135,12 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
     items: 'redrives',
     rowBytes: listedRedriveBytes,
     keyOf: ({ createdAtExact, id }: Redrive) => [createdAtExact, id],
-    list: (_query, page) => listRedrives(deps.db, page),
+    list: ({ policy, automatic }, page) =>
+      listRedrives(
+        deps.db,
+        { ...(policy === undefined ? {} : { policy }), ...(automatic === undefined ? {} : { automatic }) },
+        page,
+      ),
     present: presentRedrive,
   });
   app.get(

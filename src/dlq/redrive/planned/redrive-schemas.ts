@@ -86,7 +86,23 @@ export const NewRedriveBody = Type.Object(
 );
 
 export const RedriveParams = Type.Object({ id: Uuid });
-export const RedriveListQuery = Type.Object({ ...pageParameters }, closed);
+export const RedriveListQuery = Type.Object(
+  {
+    policy: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        examples: ['timeouts'],
+        description: 'Only redrives that this retry policy has made.',
+      }),
+    ),
+    automatic: Type.Optional(
+      Type.Boolean({ description: 'true: only those made by policies; false: only those made by people.' }),
+    ),
+    ...pageParameters,
+  },
+  closed,
+);
 export const ItemListQuery = Type.Object(
   { outcome: Type.Optional(Type.Enum([...itemStates])), ...pageParameters },
   closed,
@@ -121,6 +137,7 @@ const about = {
   filter: Type.Object({}, { additionalProperties: true, examples: [{ topic: 'orders.v1' }] }),
   reason: Type.String({ examples: ['the consumer was fixed'] }),
   actor: Type.String({ examples: ['alice@example.com'] }),
+  policy: nullable(Type.String({ description: 'The retry policy that made it.' })),
   frozen_at: nullable(Timestamp),
   options: Type.Object({
     rate_per_second: nullable(Type.Number(rates)),

@@ -31,6 +31,10 @@ export type RedriveFilter = Readonly<{
   since?: string;
   until?: string;
   ids?: readonly string[];
+  /** The messages of a retry policy that are due, up to this one. */
+  policy?: string;
+  due_until?: string;
+  due_until_id?: string;
 }>;
 
 export type RedriveOptions = Readonly<{

@@ -96,7 +96,8 @@ async function runRound(deps: RunDeps, run: Run, leased: AbortSignal): Promise<n
   const nowMs = deps.worker.clock.monotonicMs();
   const outage = run.backoff.expired();
   if (outage !== null) {
-    await stopRedrive(deps.db, run.redrive, `${outage.target} accepts no messages: ${outage.error}`);
+    const reason = `${outage.target} accepts no messages: ${outage.error}`;
+    await stopRedrive(deps.db, run.redrive, { by: 'outage', reason });
     return 'ended';
   }
   if (await run.canary.hasStopped()) return 'ended';

@@ -1,0 +1,105 @@
+import type { Permission } from '../../../kernel/access/permissions.ts';
+import { addActionRoute } from '../../../platform/http/action-route.ts';
+import type { HttpApp } from '../../../platform/http/http-app.ts';
+import { apiRoot } from '../../../platform/http/slice-input.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import type { PolicyCommand } from '../../domain/retry-policy.ts';
+import { dateOrNull } from '../../instant.ts';
+import { timestamp, type Json } from '../../present.ts';
+import { commandPolicy } from './command-policy.ts';
+import * as schemas from './policy-schemas.ts';
+import { getPolicy, listPolicies, type StoredPolicy } from './read-policies.ts';
+
+const root = `${apiRoot('dlq')}/policies`;
+
+export function addPolicyRoutes(app: HttpApp, db: Database): void {
+  app.get(
+    root,
+    {
+      config: { access: { permission: 'dlq:redrives:view' } },
+      schema: {
+        operationId: 'listRetryPolicies',
+        summary: 'List retry policies with their state',
+        description:
+          'Policies are configured in `dlq.auto_retry`; the first one that matches a message retries it. Policies that are not configured any more are last.',
+        response: { 200: schemas.PolicyListSchema },
+      },
+    },
+    async (_request, reply) => reply.send({ policies: (await listPolicies(db)).map(presentPolicy) }),
+  );
+  app.get(
+    `${root}/:name`,
+    {
+      config: { access: { permission: 'dlq:redrives:view' } },
+      schema: {
+        operationId: 'getRetryPolicy',
+        summary: 'Get one retry policy',
+        description: 'Shows its definition, its state, and how its last round ended.',
+        errors: [404],
+        params: schemas.PolicyParams,
+        response: { 200: schemas.PolicySchema },
+      },
+    },
+    async (request, reply) => reply.send(presentPolicy(await getPolicy(db, request.params.name))),
+  );
+  addCommandRoute(app, db, {
+    command: 'pause',
+    permission: 'dlq:redrives:pause',
+    summary: 'Pause a retry policy',
+    description:
+      'Pauses its running redrive as well: after the answer the policy sends nothing; messages in flight are settled.',
+  });
+  addCommandRoute(app, db, {
+    command: 'resume',
+    permission: 'dlq:redrives:start',
+    summary: 'Resume a paused or disabled retry policy',
+    description:
+      'Resumes its paused redrive as well. A stopped one is cancelled, and the next rounds retry its messages.',
+  });
+}
+
+type CommandRoute = Readonly<{
+  command: PolicyCommand;
+  permission: Permission;
+  summary: string;
+  description: string;
+}>;
+
+function addCommandRoute(app: HttpApp, db: Database, { command, permission, ...about }: CommandRoute): void {
+  addActionRoute(app, {
+    ...about,
+    access: { permission },
+    path: `${root}/:name/${command}`,
+    operationId: `${command}RetryPolicy`,
+    errors: [404, 409],
+    params: schemas.PolicyParams,
+    body: schemas.PolicyCommandBody,
+    answer: schemas.PolicySchema,
+    async act({ params: { name }, body: { reason }, by: { actor } }) {
+      await commandPolicy(db, { name, command, actor, reason });
+      return presentPolicy(await getPolicy(db, name));
+    },
+  });
+}
+
+function presentPolicy(policy: StoredPolicy): Json {
+  const at = (ms: number | null): string | null => timestamp(dateOrNull(ms));
+  return {
+    name: policy.name,
+    state: policy.state,
+    state_reason: policy.stateReason,
+    state_actor: policy.stateActor,
+    state_at: at(policy.stateAtMs),
+    configured: policy.isConfigured,
+    ...policy.definition,
+    waiting: policy.waiting,
+    due: policy.due,
+    next_attempt_at: at(policy.nextAttemptAtMs),
+    redrive_id: policy.redriveId,
+    last_redrive_id: policy.lastRedriveId,
+    last_round_at: at(policy.roundAtMs),
+    last_result: policy.lastResult,
+    failures: policy.failures,
+    not_before: at(policy.notBeforeMs),
+  };
+}
