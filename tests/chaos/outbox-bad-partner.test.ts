@@ -90,7 +90,7 @@ async function meet(
   await at.place(
     acts.flatMap(([name]) => keysFrom(`${name}/`, ordersEach).map((key) => ({ key, destination: name }))),
   );
-  await at.atRest(40_000);
+  await at.atRest();
   const rows = await at.check();
   return { partner: at.partner, byName: Map.groupBy(rows, ({ key }) => key.split('/')[0] ?? '') };
 }
@@ -203,7 +203,7 @@ describe('A partner that is away for a while', { concurrency: 2 }, () => {
       partner = await spawnPartner({ ledgerFile, port, script: slow });
     }
     await load.stop();
-    await at.atRest(40_000);
+    await at.atRest();
     const rows = await at.check();
     assert.ok(rows.every(({ status }) => status === 'sent'));
   });

@@ -30,7 +30,7 @@ describe('When PostgreSQL crashes in the middle of a batch and comes back', () =
       await postgres.restart();
     }
     await untilReadiness(replica, 'healthy');
-    await at.atRest(40_000);
+    await at.atRest();
 
     const rows = await at.check();
     const left = rows.filter(({ status }) => status !== 'sent');

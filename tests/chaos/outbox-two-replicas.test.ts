@@ -54,7 +54,7 @@ describe('Two replicas that deliver together', () => {
     await sendMore(200);
     await load.stop();
 
-    await at.atRest(40_000);
+    await at.atRest();
     const rows = await at.check();
     assert.ok(rows.every(({ status }) => status === 'sent'));
   });

@@ -94,9 +94,7 @@ for (const [outage, replicas] of [
       Array.from({ length: 30 }, (_, n) => job({ queue: 'push', payload: `job-${n}`, max_retries: 2 })),
     );
     // Longer than all retries of all jobs would have taken: two probes have failed.
-    await eventually(async () => assert.ok(((await circuitIn(scene))?.interval_ms ?? 0) >= 4000), {
-      withinMs: 30_000,
-    });
+    await eventually(async () => assert.ok(((await circuitIn(scene))?.interval_ms ?? 0) >= 4000));
     const { spent, dead } = await spentIn(scene);
     assert.equal(dead, 0);
     assert.ok(spent <= 4, `${spent} attempts were spent before it was known`);
@@ -109,7 +107,7 @@ for (const [outage, replicas] of [
 
     target.answer(() => 200);
     if (outage === 'nobody is there') await target.bringBack();
-    const rows = await become(ids, 'completed', 40_000);
+    const rows = await become(ids, 'completed');
     assert.ok(rows.every(({ retry_count: failures }) => failures <= 2));
     assert.equal(await circuitIn(scene), null);
   });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 export async function eventually<T>(
   attempt: () => T | Promise<T>,
-  { withinMs = 20_000, everyMs = 40 }: Readonly<{ withinMs?: number; everyMs?: number }> = {},
+  { withinMs = 60_000, everyMs = 40 }: Readonly<{ withinMs?: number; everyMs?: number }> = {},
 ): Promise<T> {
   const deadlineMs = performance.now() + withinMs;
   for (;;) {

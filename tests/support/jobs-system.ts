@@ -101,7 +101,7 @@ export async function startJobsSystem(options: JobsSystemOptions = {}): Promise<
     return answer.body.job_id;
   };
   const attempt = (jobId: string, end: AttemptEnding): Promise<void> => attemptJob(db, jobId, end);
-  const become: JobsSystem['become'] = (jobIds, status, withinMs = 20_000) =>
+  const become: JobsSystem['become'] = (jobIds, status, withinMs = 60_000) =>
     eventually(
       async () => {
         const rows = await storedJobs(db, jobIds);

@@ -80,7 +80,7 @@ export async function startOutboxSystem(options: OutboxSystemOptions = {}): Prom
       ...options.env,
     },
   });
-  const become: OutboxSystem['become'] = (ids, status, withinMs = 20_000) =>
+  const become: OutboxSystem['become'] = (ids, status, withinMs = 60_000) =>
     eventually(
       async () => {
         const rows = await storedOrders(system.db, ids);

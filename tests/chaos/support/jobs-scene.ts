@@ -89,7 +89,7 @@ export async function openJobsScene(
       accepted.push(...ids);
       return ids;
     },
-    async atRest(withinMs = 60_000) {
+    async atRest(withinMs = 120_000) {
       let open = 0;
       await until(
         'every job has come to its end',

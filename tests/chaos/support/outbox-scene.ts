@@ -157,7 +157,7 @@ export async function openOutboxSceneAt(
         },
         { explain: logs },
       ),
-    atRest: (withinMs = 20_000) => untilAtRest(rows, withinMs, logs),
+    atRest: (withinMs = 120_000) => untilAtRest(rows, withinMs, logs),
     async check() {
       const [effects, requests] = [await outside.effects(), outside.requests?.()];
       const askable = Object.entries(ways).flatMap(([name, keys]) => ('status_url' in keys ? [name] : []));

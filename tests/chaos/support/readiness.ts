@@ -10,7 +10,7 @@ export type Readiness = Readonly<{
 export async function untilReadiness(
   replica: Replica,
   status: Readiness['status'],
-  withinMs = 15_000,
+  withinMs = 60_000,
 ): Promise<Answer & Readonly<{ body: Readiness }>> {
   let last: Answer | null = null;
   return until(

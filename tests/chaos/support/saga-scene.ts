@@ -128,7 +128,7 @@ function watchSagas(db: Database, participant: SpawnedParticipant, logs: () => s
         const saga = await find(id);
         return isSo(saga) && saga;
       },
-      { withinMs: 40_000, explain: logs },
+      { explain: logs },
     );
   return {
     all,
@@ -143,7 +143,7 @@ function watchSagas(db: Database, participant: SpawnedParticipant, logs: () => s
         async () => (await calls(id)).filter((each) => each === call).length >= times || null,
         { explain: logs },
       ),
-    async atRest(withinMs = 40_000) {
+    async atRest(withinMs = 120_000) {
       let left: readonly SagaView[] = [];
       await until(
         'every saga has ended or needs attention',

@@ -90,7 +90,7 @@ export async function openScene({ partitions = 1, brokers, database }: SceneOpti
       for (const result of results) assert.equal(result.result, 'acked');
       published.push(...ids);
     },
-    async taken(withinMs = 20_000) {
+    async taken(withinMs = 120_000) {
       await until(
         `all ${published.length} dead letters are stored`,
         async () => (await takenOffsets(db, dlqTopic)) >= published.length || null,

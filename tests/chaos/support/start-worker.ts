@@ -60,7 +60,7 @@ export async function startWorker(
     },
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
-    async died(withinMs = 30_000) {
+    async died(withinMs = 120_000) {
       await until('the worker has died', async () => !isRunning() || null, { withinMs, explain: () => log });
       await exit;
       return child.exitCode ?? child.signalCode;

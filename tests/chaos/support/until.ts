@@ -6,7 +6,7 @@ const pollMs = 20;
 export async function until<T>(
   what: string,
   probe: () => Promise<T | false | null | undefined>,
-  { withinMs = 45_000, explain = () => '' }: Readonly<{ withinMs?: number; explain?: () => string }> = {},
+  { withinMs = 120_000, explain = () => '' }: Readonly<{ withinMs?: number; explain?: () => string }> = {},
 ): Promise<T> {
   const giveUpAtMs = performance.now() + withinMs;
   for (;;) {
