@@ -3,7 +3,13 @@ import { serializeFields } from './json-text.ts';
 
 export type Input = Readonly<Record<string, unknown>>;
 
-export type OperationFacts = Readonly<{ method: string; path: string; takesKey?: true; isText?: true }>;
+export type OperationFacts = Readonly<{
+  method: string;
+  path: string;
+  takesKey?: true;
+  takesTag?: true;
+  isText?: true;
+}>;
 
 export type BuiltRequest = Readonly<{
   method: string;
@@ -18,6 +24,7 @@ export type RequestContext = Readonly<{
   base: URL;
   actor: string | undefined;
   idempotencyKey: string | undefined;
+  ifMatch: string | undefined;
   headers: Readonly<Record<string, string>>;
 }>;
 
@@ -27,7 +34,7 @@ export function factsOf(id: OperationId): OperationFacts {
 
 /** Puts the fields of the input where the operation has them: into the path, then the query or the body. */
 export function buildRequest(id: OperationId, input: Input, context: RequestContext): BuiltRequest {
-  const { method, path, takesKey = false } = factsOf(id);
+  const { method, path, takesKey = false, takesTag = false } = factsOf(id);
   const { path: encoded, rest } = fillPath(id, path, input);
   const url = new URL(context.base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${encoded}`;
@@ -48,6 +55,7 @@ export function buildRequest(id: OperationId, input: Input, context: RequestCont
       ...context.headers,
       ...(context.actor === undefined ? {} : { 'x-actor': headerText(context.actor) }),
       ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...(takesTag && context.ifMatch !== undefined ? { 'if-match': context.ifMatch } : {}),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body }),

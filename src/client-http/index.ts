@@ -39,6 +39,8 @@ export type ClientOptions = Readonly<{
 
 export type CallOptions = Readonly<{
   idempotencyKey?: string | undefined;
+  /** The `etag` of the answer with which the item was read, for an operation that requires it. */
+  ifMatch?: string | undefined;
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }>;
@@ -51,6 +53,8 @@ export type Answer<T> = Readonly<{
   requestId: string | undefined;
   /** An earlier request had this idempotency key. */
   isReplayed: boolean;
+  /** Of the item, for `ifMatch`. */
+  etag: string | undefined;
 }>;
 
 type InputOf<Id extends OperationId> = Operations[Id]['input'];
@@ -91,7 +95,8 @@ export function createRedriveClient(options: ClientOptions): RedriveClient {
   };
   const call = async <T>(id: OperationId, input: Input, given: CallOptions = {}): Promise<Answer<T>> => {
     const { base, headers, actor, parseJson, hint } = settings;
-    const request = buildRequest(id, input, { base, headers, actor, idempotencyKey: given.idempotencyKey });
+    const { idempotencyKey, ifMatch } = given;
+    const request = buildRequest(id, input, { base, headers, actor, idempotencyKey, ifMatch });
     const isText = factsOf(id).isText === true;
     return sendRepeatedly(settings, request, given, (answer): Answer<T> => ({
       status: answer.status,
@@ -99,6 +104,7 @@ export function createRedriveClient(options: ClientOptions): RedriveClient {
       value: readAnswer(answer, { isText, parseJson, origin: base.origin, hint }) as T,
       requestId: answer.header('x-request-id') ?? undefined,
       isReplayed: answer.header('idempotent-replayed') === 'true',
+      etag: answer.header('etag') ?? undefined,
     }));
   };
   const methods = Object.keys(operations).map((id) => [

@@ -10,8 +10,10 @@ export type ErrorKind =
   | 'forbidden'
   | 'not_found'
   | 'conflict'
+  | 'precondition_failed'
   | 'too_large'
   | 'semantic'
+  | 'precondition_required'
   | 'rate_limited'
   | 'internal'
   | 'unavailable';

@@ -7,6 +7,7 @@ export type ApiCall = Readonly<{
   id: OperationId;
   input: Readonly<Record<string, unknown>>;
   idempotencyKey?: string;
+  ifMatch?: string | undefined;
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }>;

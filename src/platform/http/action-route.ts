@@ -1,7 +1,8 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { RouteAccess } from './access/route-access.ts';
 import { actorOf } from './actor.ts';
+import { IfMatchHeaders, readIfMatch } from './entity-tag.ts';
 import type { HttpApp } from './http-app.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
 
@@ -24,6 +25,8 @@ export type ActionRoute<Params extends TSchema, Body extends TSchema, Query exte
   answer: TSchema;
   /** Rejects a body that JSON.parse would change. */
   isExact?: true;
+  /** Requires `If-Match`; the answer has the new `ETag`. The slice is named in errors about the header. */
+  ifMatch?: string;
   act: (
     action: Readonly<{
       params: Static<Params>;
@@ -31,7 +34,10 @@ export type ActionRoute<Params extends TSchema, Body extends TSchema, Query exte
       query: Static<Query>;
       /** The reason is the field `reason` of the body or the query. */
       by: By;
+      /** The tags of `If-Match`, if the route requires it. */
+      tags: readonly string[];
       request: FastifyRequest;
+      reply: FastifyReply;
     }>,
   ) => Promise<object>;
 }>;
@@ -42,7 +48,8 @@ export function addActionRoute<
   Query extends TSchema = TSchema,
 >(app: HttpApp, route: ActionRoute<Params, Body, Query>): void {
   const { method = 'POST', path, access, params, body, query, answer, isExact = false } = route;
-  const { operationId, summary, description, errors } = route;
+  const { operationId, summary, description, ifMatch } = route;
+  const errors = ifMatch === undefined ? route.errors : [...route.errors, 412 as const, 428 as const];
   app.route({
     method,
     url: path,
@@ -54,6 +61,7 @@ export function addActionRoute<
       errors,
       takesActor: true,
       params,
+      ...(ifMatch === undefined ? {} : { headers: IfMatchHeaders, hasEtag: true }),
       ...(query === undefined ? {} : { querystring: query }),
       ...(body === undefined ? {} : { body }),
       response: { 200: answer },
@@ -62,8 +70,9 @@ export function addActionRoute<
       const input = { body: request.body as Static<Body>, query: request.query as Static<Query> };
       const { reason } = { ...(input.query as Reasoned), ...(input.body as Reasoned | null | undefined) };
       const by = { actor: actorOf(request), reason: reason ?? null };
-      const answered = await route.act({ ...input, params: request.params as Static<Params>, by, request });
-      return reply.send(answered);
+      const tags = ifMatch === undefined ? [] : readIfMatch(ifMatch, request.headers);
+      const given = { ...input, params: request.params as Static<Params> };
+      return reply.send(await route.act({ ...given, by, tags, request, reply }));
     },
   });
 }

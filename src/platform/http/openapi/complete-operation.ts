@@ -21,11 +21,17 @@ export type Operation = Readonly<{
   responses: Readonly<Record<string, Response>>;
   'x-errors'?: readonly NamedErrorStatus[];
   'x-takes-actor'?: boolean;
+  'x-has-etag'?: boolean;
 }>;
 
 /** Adds what all operations share, and an example of each parameter, body and answer. */
 export function completeOperation(operation: Operation): object {
-  const { 'x-errors': named = [], 'x-takes-actor': takesActor = false, ...rest } = operation;
+  const {
+    'x-errors': named = [],
+    'x-takes-actor': takesActor = false,
+    'x-has-etag': hasEtag = false,
+    ...rest
+  } = operation;
   const { parameters: own = [], requestBody, responses } = rest;
   const isProcess = operation.tags?.includes('process') === true;
   const takesKey = own.some(({ name }) => name === 'idempotency-key');
@@ -35,7 +41,7 @@ export function completeOperation(operation: Operation): object {
     ...rest,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === undefined ? {} : { requestBody: completeBody(requestBody) }),
-    responses: { ...completeResponses(responses, takesKey), ...errors, ...defaultOf(responses) },
+    responses: { ...completeResponses(responses, { takesKey, hasEtag }), ...errors, ...defaultOf(responses) },
   };
 }
 
@@ -72,7 +78,10 @@ function withoutNull(schema: Schema): Schema {
   return variants.find(({ type }) => type === 'object') ?? schema;
 }
 
-function completeResponses(responses: Operation['responses'], takesKey: boolean): object {
+function completeResponses(
+  responses: Operation['responses'],
+  has: Readonly<{ takesKey: boolean; hasEtag: boolean }>,
+): object {
   const isReplay = '201' in responses || '202' in responses;
   const completed = Object.entries(responses)
     .filter(([status]) => status !== 'default')
@@ -81,7 +90,7 @@ function completeResponses(responses: Operation['responses'], takesKey: boolean)
       {
         ...response,
         description: describe(status, response.description, isReplay),
-        headers: headersOf(status, takesKey),
+        headers: headersOf(status, has),
         ...(content === undefined ? {} : { content: withExamples(content, exampleOf) }),
       },
     ]);

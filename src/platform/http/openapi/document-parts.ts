@@ -6,7 +6,7 @@ import type { ErrorKind } from '../../../kernel/errors.ts';
 type ErrorPart = Readonly<{ name: string; description: string; code: string; message: string }>;
 
 /** Statuses that a route names if a request can get them; every route can get the others. */
-export type NamedErrorStatus = 404 | 409 | 422;
+export type NamedErrorStatus = 404 | 409 | 412 | 422 | 428;
 
 const errorParts: Readonly<Record<number, ErrorPart>> = {
   400: {
@@ -40,6 +40,12 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
     code: 'SYS_JOBS_BUSY',
     message: 'the job is locked by another transaction; try again',
   },
+  412: {
+    name: 'PreconditionFailed',
+    description: 'The item has changed since its `ETag` was read; read it again.',
+    code: 'SYS_DLQ_PRECONDITION_FAILED',
+    message: 'the message has changed since it was read: its ETag is now "1-42"',
+  },
   413: {
     name: 'TooLarge',
     description: 'The body, one of its fields or the answer is too large.',
@@ -63,6 +69,12 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
     description: 'The request is valid, but cannot be done with this item.',
     code: 'SYS_OUTBOX_IDEMPOTENCY_MISMATCH',
     message: 'the idempotency key was used for another request',
+  },
+  428: {
+    name: 'PreconditionRequired',
+    description: 'The header `If-Match` is missing.',
+    code: 'SYS_DLQ_PRECONDITION_REQUIRED',
+    message: 'the header If-Match is missing: send the ETag with which the item was read',
   },
   500: {
     name: 'InternalError',
@@ -108,6 +120,11 @@ export const sharedComponents = {
       description: 'After how many seconds to try again.',
       schema: { type: 'integer', minimum: 0 },
     },
+    ETag: {
+      description: 'Changes whenever the item does; for `If-Match`.',
+      schema: { type: 'string' },
+      example: '"0-42"',
+    },
     IdempotentReplayed: {
       description: '`true` if an earlier request had this idempotency key.',
       schema: { type: 'string', const: 'true' },
@@ -132,10 +149,15 @@ export const sharedComponents = {
   },
 };
 
-/** Every answer carries the request id, and a replayed one says so. */
-export function headersOf(status: string, takesKey: boolean): object {
+/** Every answer carries the request id, a replayed one says so, and some carry the item's entity tag. */
+export function headersOf(
+  status: string,
+  { takesKey, hasEtag }: Readonly<{ takesKey: boolean; hasEtag: boolean }>,
+): object {
   const replayed = { 'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' } };
-  return { ...requestIdHeader, ...(takesKey && status === '200' ? replayed : {}) };
+  const etag = { etag: { $ref: '#/components/headers/ETag' } };
+  const isOk = status === '200';
+  return { ...requestIdHeader, ...(takesKey && isOk ? replayed : {}), ...(hasEtag && isOk ? etag : {}) };
 }
 
 /** The error answers of an operation, in addition to those that it names. */

@@ -16,6 +16,8 @@ declare module 'fastify' {
     errors?: readonly NamedErrorStatus[];
     /** The route records who acts: the header `x-actor`. */
     takesActor?: boolean;
+    /** Its answer has the header `etag`. */
+    hasEtag?: boolean;
   }
 }
 
@@ -48,8 +50,9 @@ export function describeRoutes(app: HttpApp, version: string, tags: readonly Api
         typeof schema.$id === 'string' ? schema.$id : `schema-${index}`,
     },
     transform: ({ schema, url }) => {
-      const { errors = [], takesActor = false, ...described } = schema ?? {};
-      return { schema: { ...described, 'x-errors': errors, 'x-takes-actor': takesActor }, url };
+      const { errors = [], takesActor = false, hasEtag = false, ...described } = schema ?? {};
+      const kept = { 'x-errors': errors, 'x-takes-actor': takesActor, 'x-has-etag': hasEtag };
+      return { schema: { ...described, ...kept }, url };
     },
   });
 }
