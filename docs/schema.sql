@@ -68,6 +68,7 @@ TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vac
     routed boolean NOT NULL DEFAULT false
     next_attempt_at timestamp with time zone
     retry_policy text
+    version integer NOT NULL DEFAULT 0
 TABLE dlq.dlq_messages_archive
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -108,6 +109,7 @@ TABLE dlq.dlq_messages_archive
     routed boolean NOT NULL DEFAULT false
     next_attempt_at timestamp with time zone
     retry_policy text
+    version integer NOT NULL DEFAULT 0
 TABLE dlq.fingerprints
     fingerprint text NOT NULL
     version integer
@@ -171,6 +173,18 @@ TABLE dlq.message_history
     detail text
     target_topic text
     published_sha256 bytea
+    version integer
+TABLE dlq.message_versions
+    message_id uuid NOT NULL
+    version integer NOT NULL
+    key bytea
+    value bytea
+    headers jsonb
+    target text NOT NULL
+    actor text NOT NULL
+    reason text
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    value_sha256 bytea DEFAULT sha256(value)
 TABLE dlq.redrive_items WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05)
     redrive_id uuid NOT NULL
     position integer NOT NULL
@@ -672,6 +686,7 @@ CONSTRAINT dlq.index_queue index_queue_pkey PRIMARY KEY (is_backfill, queued_at,
 CONSTRAINT dlq.message_facets message_facets_pkey PRIMARY KEY (message_id)
 CONSTRAINT dlq.message_facets_archive message_facets_archive_pkey PRIMARY KEY (message_id)
 CONSTRAINT dlq.message_history message_history_pkey PRIMARY KEY (message_id, id)
+CONSTRAINT dlq.message_versions message_versions_pkey PRIMARY KEY (message_id, version)
 CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text, 'applied'::text])))
 CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
 CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = ANY (ARRAY['retry'::text, 'reopen'::text, 'dead'::text, 'delete'::text])))
@@ -792,6 +807,7 @@ CREATE INDEX message_facets_archive_key_hash_created_at_message_id_idx ON dlq.me
 CREATE UNIQUE INDEX message_facets_archive_pkey ON dlq.message_facets_archive USING btree (message_id)
 CREATE INDEX message_facets_archive_search_idx ON dlq.message_facets_archive USING gin (search) WITH (gin_pending_list_limit='1024')
 CREATE UNIQUE INDEX message_history_pkey ON dlq.message_history USING btree (message_id, id)
+CREATE UNIQUE INDEX message_versions_pkey ON dlq.message_versions USING btree (message_id, version)
 CREATE INDEX idx_redrive_items_acked ON dlq.redrive_items USING btree (redrive_id, settled_at) WHERE ((stage IS NOT NULL) AND (outcome = ANY (ARRAY['published'::text, 'came_back'::text])))
 CREATE INDEX idx_redrive_items_blocking ON dlq.redrive_items USING btree (redrive_id, key_hash) WHERE ((key_hash IS NOT NULL) AND (outcome = ANY (ARRAY['failed'::text, 'unknown'::text, 'skipped'::text, 'came_back'::text])))
 CREATE INDEX idx_redrive_items_came_back ON dlq.redrive_items USING btree (redrive_id, came_back_at) WHERE (came_back_at IS NOT NULL)
@@ -896,12 +912,14 @@ CREATE TRIGGER saga_step_logs_complete_row BEFORE INSERT ON saga.saga_step_logs 
 CREATE TRIGGER saga_step_logs_refuse_truncate BEFORE TRUNCATE ON saga.saga_step_logs FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
 CREATE TRIGGER trg_dlq_messages_archive_delete_facets AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_archived_facets()
 CREATE TRIGGER trg_dlq_messages_archive_facets AFTER INSERT ON dlq.dlq_messages_archive REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.archive_facets()
+CREATE TRIGGER trg_dlq_messages_archive_forget_versions AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.forget_versions()
 CREATE TRIGGER trg_dlq_messages_archive_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages_archive FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
 CREATE TRIGGER trg_dlq_messages_count_deleted AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_deleted()
 CREATE TRIGGER trg_dlq_messages_count_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_inserted()
 CREATE TRIGGER trg_dlq_messages_count_truncated AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_truncated()
 CREATE TRIGGER trg_dlq_messages_count_updated AFTER UPDATE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.count_updated()
 CREATE TRIGGER trg_dlq_messages_delete_facets AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_facets()
+CREATE TRIGGER trg_dlq_messages_forget_versions AFTER DELETE ON dlq.dlq_messages REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.forget_versions()
 CREATE TRIGGER trg_dlq_messages_queue_changed AFTER UPDATE OF created_at, error_message, error_class, consumer_group, message_key, raw_value, payload ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.queue_changed()
 CREATE TRIGGER trg_dlq_messages_queue_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.queue_inserted()
 CREATE TRIGGER trg_dlq_messages_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
@@ -1064,7 +1082,7 @@ BEGIN
                       m.original_offset, m.original_timestamp, m.fingerprint, m.unroutable,
                       m.parent_id, m.resolution, m.attempt_no, m.published_sha256,
                       m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost, m.source_compression,
-                      m.routed, m.next_attempt_at, m.retry_policy
+                      m.routed, m.next_attempt_at, m.retry_policy, m.version
         ),
         archived AS (
             INSERT INTO dlq.dlq_messages_archive
@@ -1074,7 +1092,7 @@ BEGIN
                  headers, dialect, error_class, error_stack, consumer_group, original_partition,
                  original_offset, original_timestamp, fingerprint, unroutable, parent_id,
                  resolution, attempt_no, published_sha256, lease_owner, lease_until,
-                 lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy)
+                 lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version)
             SELECT id, original_topic, error_message, retry_count, max_retries, payload, status,
                    created_at, updated_at, last_retry_at, source_topic, source_topic_id,
                    source_partition, source_offset, source_timestamp, message_key, raw_value,
@@ -1082,7 +1100,7 @@ BEGIN
                    original_partition, original_offset, original_timestamp, fingerprint,
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
                    lease_until, lease_epoch, lease_lost, source_compression, routed,
-                   next_attempt_at, retry_policy
+                   next_attempt_at, retry_policy, version
             FROM moved
             RETURNING created_at, id
         )
@@ -1621,6 +1639,23 @@ BEGIN
     SET first_at = LEAST(f.first_at, seen.first_at), last_at = GREATEST(f.last_at, seen.last_at)
     FROM seen
     WHERE f.fingerprint = seen.fingerprint AND (seen.first_at < f.first_at OR seen.last_at > f.last_at);
+END;
+$function$
+
+CREATE OR REPLACE FUNCTION dlq.forget_versions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    v_ids UUID[] := ARRAY(SELECT id FROM old_rows WHERE version > 0);
+BEGIN
+    IF cardinality(v_ids) > 0 THEN
+        DELETE FROM dlq.message_versions v
+        WHERE v.message_id = ANY(v_ids)
+          AND NOT EXISTS (SELECT FROM dlq.dlq_messages m WHERE m.id = v.message_id)
+          AND NOT EXISTS (SELECT FROM dlq.dlq_messages_archive a WHERE a.id = v.message_id);
+    END IF;
+    RETURN NULL;
 END;
 $function$
 

@@ -103,6 +103,17 @@ describe('a request', () => {
     );
   });
 
+  test('carries the entity tag with which the item was read', async () => {
+    const { client, seen } = await clientOf([json(200, { id: '7' }, { etag: '"0-42"' }), ok, ok]);
+    const { etag } = await client.call('getMessage', { id: '7' });
+    await client.editMessage({ id: '7', value: null, reason: 'why' }, { ifMatch: etag });
+    await client.getMessage({ id: '7' }, { ifMatch: etag });
+    assert.deepEqual(
+      seen.map(({ headers }) => headers['if-match']),
+      [undefined, '"0-42"', undefined],
+    );
+  });
+
   test('with a path segment that leads elsewhere is refused', async () => {
     const { client, seen } = await clientOf([ok]);
     for (const id of ['', '.', '..']) await assert.rejects(client.getJob({ id }), TypeError);
@@ -117,7 +128,14 @@ describe('an answer', () => {
     const answer = await client.call('startSaga', {});
     assert.deepEqual(
       { ...answer },
-      { status: 200, text: '{"saga_id":"7"}', value: { saga_id: '7' }, requestId: 'r', isReplayed: true },
+      {
+        status: 200,
+        text: '{"saga_id":"7"}',
+        value: { saga_id: '7' },
+        requestId: 'r',
+        isReplayed: true,
+        etag: undefined,
+      },
     );
     assert.deepEqual(await client.startSaga({ workflow_name: 'buy' }), { saga_id: '7' });
   });

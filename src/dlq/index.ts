@@ -23,6 +23,7 @@ import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { endSpan, startSend } from '../platform/telemetry/message-spans.ts';
 import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
+import { isJsonForPostgres } from './ingest/decoding/json-view.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';
 import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
@@ -138,29 +139,7 @@ export function createDlq(deps: DlqDeps): Dlq {
   const reader = broker === null ? null : createReader({ ...deps, broker }, log, isDeadLetterTopic);
 
   return {
-    addRoutes(app, stopping) {
-      // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
-      app.setReplySerializer((payload) => stringifyWithRaw(payload));
-      addBrowseRoutes(app, { db, broker });
-      addRedriveRoutes(app, { ...retryDeps, stopping });
-      addRedrivePlanRoutes(app, {
-        db,
-        makeId,
-        maxItems: maxRedriveItems,
-        stopping,
-        hasBroker: broker !== null,
-      });
-      addPolicyRoutes(app, db);
-      addDecideRoutes(app, {
-        db,
-        broker,
-        isDeadLetterTopic,
-        findHead: (id) => findHead(db, id),
-        getMessage: (id) => getMessage(db, id),
-        reserveMessage: (request, id) => reserveMessage(db, request, id),
-        reap: (id) => reapAttempts(db, id),
-      });
-    },
+    addRoutes: (app, stopping) => addRoutes(app, deps, { ...retryDeps, makeId, stopping }),
     reader,
     reaper: createReaper({
       slice: 'dlq',
@@ -187,6 +166,37 @@ export function createDlq(deps: DlqDeps): Dlq {
     maintenance: [...createMaintenance(deps, log), ...policies.services],
     checks: [indexCheck(db), ...policies.checks, ...createBrokerChecks(deps, reader)],
   };
+}
+
+function addRoutes(
+  app: HttpApp,
+  { db, broker }: DlqDeps,
+  { makeId, ...retryDeps }: RetryAllDeps & Readonly<{ makeId: () => string }>,
+): void {
+  const { isDeadLetterTopic, isAllowedTarget, stopping } = retryDeps;
+  // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
+  app.setReplySerializer((payload) => stringifyWithRaw(payload));
+  addBrowseRoutes(app, { db, broker, isJson: isJsonForPostgres });
+  addRedriveRoutes(app, retryDeps);
+  addRedrivePlanRoutes(app, {
+    db,
+    makeId,
+    maxItems: maxRedriveItems,
+    stopping,
+    hasBroker: broker !== null,
+  });
+  addPolicyRoutes(app, db);
+  addDecideRoutes(app, {
+    db,
+    broker,
+    isDeadLetterTopic,
+    isAllowedTarget,
+    isJson: isJsonForPostgres,
+    findHead: (id) => findHead(db, id),
+    getMessage: (id) => getMessage(db, id),
+    reserveMessage: (request, id) => reserveMessage(db, request, id),
+    reap: (id) => reapAttempts(db, id),
+  });
 }
 
 function createRetryDeps(

@@ -17,19 +17,25 @@ const allColumns: Sql = sql`
   last_retry_at, source_topic, source_topic_id, source_partition, source_offset, source_timestamp, message_key,
   raw_value, headers, dialect, error_class, error_stack, consumer_group, original_partition, original_offset,
   original_timestamp, fingerprint, unroutable, parent_id, resolution, attempt_no, published_sha256,
-  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy`;
+  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version`;
 
 export const hasAttempt: Sql = sql`t.retry_count < t.max_retries`;
 
 /** Nobody is working on it and it has an attempt left. */
 export const isDue: Sql = sql`t.status = 'PENDING' AND ${hasAttempt}`;
 
+/** The value of the newest version: the raw bytes, or the payload's text if the row was inserted without them. */
+export const recordValue: Sql = sql`
+  CASE WHEN t.source_topic IS NULL AND t.version = 0 THEN convert_to(t.payload::text, 'UTF8') ELSE t.raw_value END`;
+
 /**
  * False where there is nothing to publish: for a row of the predecessor that was stored without its value, and for a
- * dead letter of a share group that only points to its record (a null value would be a tombstone).
+ * dead letter of a share group that only points to its record (a null value would be a tombstone). An edit gives such a
+ * message a value, which may be null.
  */
 export const hasValue: Sql = sql`
-  CASE WHEN t.source_topic IS NULL THEN t.payload IS NOT NULL
+  CASE WHEN t.version > 0 THEN true
+       WHEN t.source_topic IS NULL THEN t.payload IS NOT NULL
        ELSE t.dialect IS DISTINCT FROM 'share-group' OR t.message_key IS NOT NULL OR t.raw_value IS NOT NULL END`;
 
 /** For the SET of every change of a message: a retry policy schedules it again from its end. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { formatTimestamp } from '../kernel/timestamp.ts';
+import { entityTagOf } from '../platform/http/entity-tag.ts';
 import { rawJson } from '../platform/http/raw-json.ts';
 import type { Message } from './stored-message.ts';
 
@@ -41,6 +42,7 @@ export function presentMessage(message: Message): Json {
     routed: message.isRouted,
     next_attempt_at: timestamp(message.nextAttemptAt),
     retry_policy: message.retryPolicy,
+    version: message.version,
     ...(message.isPayloadOmitted ? { payload_omitted: true } : {}),
     ...(message.isKeyOmitted ? { key_omitted: true } : {}),
   };
@@ -62,6 +64,11 @@ function previewOf(start: Buffer, bytes: bigint | null): string | null {
   if (/[\uFFFD\0]/.test(text)) return null;
   const shown = Array.from(text.replaceAll(/\s+/g, ' ').trim());
   return shown.slice(0, previewLength).join('') + (isCut || shown.length > previewLength ? '…' : '');
+}
+
+/** Every change of the message takes a new epoch, so the tag changes with it. */
+export function messageTag({ version, epoch }: Readonly<{ version: number; epoch: bigint }>): string {
+  return entityTagOf(version, epoch);
 }
 
 /** Also has what would make a list too long. */

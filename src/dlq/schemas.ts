@@ -94,6 +94,7 @@ const messageFacts = {
   routed: Type.Boolean({ description: 'An operator chose its topic with `…/route`.' }),
   next_attempt_at: nullable({ ...Timestamp, description: 'When its retry policy retries it.' }),
   retry_policy: nullable(Type.String({ examples: ['timeouts'] })),
+  version: Type.Integer({ minimum: 0, description: 'How often it was edited; 0 is the original.' }),
   key_omitted: Type.Optional(
     Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
   ),
@@ -175,20 +176,26 @@ export const DeleteSchema: TSchema = Type.Object({
   message: Type.String({ examples: ['message retry initiated'] }),
 });
 
-const HeaderSchema = Type.Object({
+export const HeaderSchema = Type.Object({
   key: nullable(Type.String({ examples: ['order-7'] })),
   key_base64: Type.Optional(Type.String({ examples: ['b3JkZXItNw=='] })),
   value: nullable(Type.String({ examples: ['{"order_id":7}'] })),
   value_base64: Type.Optional(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
 });
 
-export const RawSchema: TSchema = Type.Object({
-  id: Type.String({ format: 'uuid' }),
+/** Key, value and headers. */
+export const recordFields = {
   key_base64: nullable(Type.String({ examples: ['b3JkZXItNw=='] })),
   value_base64: nullable(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
   key_text: Type.Optional(Type.String()),
   value_text: Type.Optional(Type.String()),
   headers: Type.Array(HeaderSchema),
+};
+
+export const RawSchema: TSchema = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  ...recordFields,
+  version: Type.Integer({ minimum: 0 }),
 });
 
 export const HistorySchema: TSchema = Type.Object({
@@ -206,6 +213,9 @@ export const HistorySchema: TSchema = Type.Object({
       partition: nullable(Type.Integer()),
       offset: nullable(Offset),
       detail: nullable(Type.String()),
+      version: nullable(
+        Type.Integer({ description: 'That an attempt published or an edit made; null: the original.' }),
+      ),
     }),
   ),
   truncated: Type.Optional(

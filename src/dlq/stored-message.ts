@@ -45,6 +45,10 @@ export type Message = Readonly<{
   /** When its retry policy retries it; both are null without one. */
   nextAttemptAt: Date | null;
   retryPolicy: string | null;
+  /** How often it was edited. */
+  version: number;
+  /** With the version it is the entity tag. */
+  epoch: bigint;
   isArchived: boolean;
 }>;
 

@@ -44,6 +44,7 @@ describe('raw', () => {
       value_base64: Buffer.from(value).toString('base64'),
       value_text: value,
       headers: [],
+      version: 0,
     });
   });
 
@@ -89,6 +90,7 @@ describe('history', () => {
       'partition',
       'offset',
       'detail',
+      'version',
     ]);
   });
 

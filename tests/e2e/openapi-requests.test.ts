@@ -55,6 +55,13 @@ const storeMessageFor = async (status: 'PENDING' | 'DEAD'): Promise<Given> => ({
   path: { id: await storeMessage(system.db, { status }) },
 });
 
+/** Its ETag is that of the example. */
+const storeTagged = async (): Promise<Given> => {
+  const stored = await storeMessageFor('PENDING');
+  await system.db.query(sql`UPDATE dlq.dlq_messages SET lease_epoch = 42 WHERE id = ${stored.path?.['id']}`);
+  return stored;
+};
+
 const storeFailure = async (): Promise<Given> => {
   const fingerprint = 'v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34';
   const { path: { id } = {} } = await storeMessageFor('PENDING');
@@ -114,6 +121,10 @@ const startSaga = async (): Promise<Given> => {
 const given: Readonly<Record<string, () => Promise<Given>>> = {
   getMessage: () => storeMessageFor('PENDING'),
   deleteMessage: () => storeMessageFor('DEAD'),
+  diffMessageVersions: () => storeMessageFor('PENDING'),
+  editMessage: storeTagged,
+  getMessageVersion: () => storeMessageFor('PENDING'),
+  listMessageVersions: () => storeMessageFor('PENDING'),
   markMessageDead: () => storeMessageFor('PENDING'),
   getMessageHistory: () => storeMessageFor('PENDING'),
   getRawMessage: () => storeMessageFor('PENDING'),

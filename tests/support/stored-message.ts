@@ -33,6 +33,7 @@ export type MessageView = Readonly<{
   parent_id: string | null;
   resolution: string | null;
   archived: boolean;
+  version: number;
   payload_omitted?: true;
 }>;
 
@@ -60,6 +61,7 @@ export type HistoryView = Readonly<{
     partition: number | null;
     offset: number | null;
     detail: string | null;
+    version: number | null;
   }>[];
 }>;
 

@@ -265,6 +265,130 @@ export type Operations = {
     }>;
     answer: Message;
   };
+  /** Compare two versions of a message. By default the original (`from=0`) with the newest version. Shows what differs in key, target topic, headers and value; the value as a unified diff if it is text or JSON. */
+  diffMessageVersions: {
+    input: Readonly<{
+      from?: number | undefined;
+      to?: number | undefined;
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: Readonly<{
+      id: string;
+      from: number;
+      to: number;
+      key: Readonly<{
+        from: Readonly<{
+          bytes: number | null;
+          sha256: string | null;
+          text?: string;
+          base64?: string;
+        }>;
+        to: Readonly<{
+          bytes: number | null;
+          sha256: string | null;
+          text?: string;
+          base64?: string;
+        }>;
+      }> | null;
+      target_topic: Readonly<{
+        from: string;
+        to: string;
+      }> | null;
+      headers: Readonly<{
+        added: readonly Readonly<{
+          name: string | null;
+          value: Readonly<{
+            bytes: number | null;
+            sha256: string | null;
+            text?: string;
+            base64?: string;
+          }>;
+        }>[];
+        removed: readonly Readonly<{
+          name: string | null;
+          value: Readonly<{
+            bytes: number | null;
+            sha256: string | null;
+            text?: string;
+            base64?: string;
+          }>;
+        }>[];
+        changed: readonly Readonly<{
+          name: string | null;
+          from: Readonly<{
+            bytes: number | null;
+            sha256: string | null;
+            text?: string;
+            base64?: string;
+          }>;
+          to: Readonly<{
+            bytes: number | null;
+            sha256: string | null;
+            text?: string;
+            base64?: string;
+          }>;
+        }>[];
+        reordered: boolean;
+        /** Not all differences are listed. */
+        truncated: boolean;
+      }> | null;
+      value: Readonly<{
+        from: Readonly<{
+          bytes: number | null;
+          sha256: string | null;
+          text?: string;
+          base64?: string;
+        }>;
+        to: Readonly<{
+          bytes: number | null;
+          sha256: string | null;
+          text?: string;
+          base64?: string;
+        }>;
+        /** What was compared: JSON with one member per line, text, or only bytes. Values above 2 MiB are not compared. */
+        format: 'json' | 'text' | 'binary' | 'too_large';
+        first_difference: number | null;
+        /** A unified diff. Empty if only the spacing of JSON differs. */
+        lines: readonly string[];
+        /** Lines are cut or left out. */
+        truncated: boolean;
+        /** The values differ in too many lines; those in between are shown as replaced. */
+        coarse: boolean;
+      }> | null;
+    }>;
+  };
+  /** Edit a message: make a new version of its record. For a pending or dead message, with the `ETag` with which it was read. The original stays, as version 0; the next retry publishes the new version. A dead message stays dead until it is reopened. */
+  editMessage: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      /** As text; null publishes a null value (a tombstone). */
+      value?: string | null | undefined;
+      /** The bytes of a value that is not text; not together with `value`. */
+      value_base64?: string | undefined;
+      key?: string | null | undefined;
+      /** Not together with `key`. */
+      key_base64?: string | undefined;
+      /** All headers in their order, in the form of `…/raw`; replaces the list. Those of `redrive-*` are set by every retry and are refused; failure headers of the dialect are removed by every retry. */
+      headers?:
+        | readonly Readonly<{
+            key?: string | null | undefined;
+            key_base64?: string | undefined;
+            value?: string | null | undefined;
+            value_base64?: string | undefined;
+          }>[]
+        | undefined;
+      target_topic?: string | undefined;
+      reason: string;
+      /** Required as true if the outcome of the newest attempt is unknown. */
+      may_send_twice?: boolean | undefined;
+    }>;
+    answer: Readonly<{
+      id: string;
+      version: number;
+    }>;
+  };
   /** Get every transition of a message. Lists what happened to the message, oldest first, with actor and reason; also for a deleted message. */
   getMessageHistory: {
     input: Readonly<{
@@ -285,14 +409,16 @@ export type Operations = {
         partition: number | null;
         offset: number | null;
         detail: string | null;
+        version: number | null;
       }>[];
       /** Only if there are more than the 10 000 entries listed. */
       truncated?: true;
     }>;
   };
-  /** Get the record of a message byte for byte. Returns key, value and headers in Base64, and as text where they are text. */
+  /** Get the record of a message byte for byte. Returns key, value and headers in Base64, and as text where they are text: of the newest version, which a retry publishes, or of `version`; 0 is the original. */
   getRawMessage: {
     input: Readonly<{
+      version?: number | undefined;
       /** A UUID. */
       id: string | number;
     }>;
@@ -308,6 +434,7 @@ export type Operations = {
         value: string | null;
         value_base64?: string;
       }>[];
+      version: number;
     }>;
   };
   /** Reopen a message with a new retry budget. For a dead, resolved or spent message. It becomes PENDING with `retry_count` 0. */
@@ -342,6 +469,51 @@ export type Operations = {
       reason: string;
     }>;
     answer: Message;
+  };
+  /** List the versions of a message. Version 0 is the original; each edit adds one. At most 101. */
+  listMessageVersions: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: Readonly<{
+      versions: readonly Readonly<{
+        version: number;
+        target_topic: string;
+        actor: string;
+        reason: string | null;
+        created_at: string;
+        key_bytes: number | null;
+        value_bytes: number | null;
+        header_count: number;
+      }>[];
+    }>;
+  };
+  /** Get one version of a message. Its record as in `…/raw`, its target topic, and who made it, when and why. */
+  getMessageVersion: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      version: string | number;
+    }>;
+    answer: Readonly<{
+      id: string;
+      version: number;
+      target_topic: string;
+      actor: string;
+      reason: string | null;
+      created_at: string;
+      key_base64: string | null;
+      value_base64: string | null;
+      key_text?: string;
+      value_text?: string;
+      headers: readonly Readonly<{
+        key: string | null;
+        key_base64?: string;
+        value: string | null;
+        value_base64?: string;
+      }>[];
+    }>;
   };
   /** List retry policies with their state. Policies are configured in `dlq.auto_retry`; the first one that matches a message retries it. Policies that are not configured any more are last. */
   listRetryPolicies: {

@@ -284,6 +284,8 @@ export type ListedMessage = Readonly<{
   routed: boolean;
   next_attempt_at: string | null;
   retry_policy: string | null;
+  /** How often it was edited; 0 is the original. */
+  version: number;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
   payload_preview: string | null;
@@ -361,6 +363,8 @@ export type Message = Readonly<{
   routed: boolean;
   next_attempt_at: string | null;
   retry_policy: string | null;
+  /** How often it was edited; 0 is the original. */
+  version: number;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
   /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */

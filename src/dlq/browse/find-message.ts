@@ -1,8 +1,7 @@
 import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { messageNotFound, type Message, type MessageBody, type MessageHead } from '../stored-message.ts';
-import { readHeaders, type StoredHeader } from '../stored-headers.ts';
+import { messageNotFound, type Message, type MessageHead } from '../stored-message.ts';
 import { messageColumns, messageOf, type MessageRow } from './message-row.ts';
 import { hasValue } from '../messages-table.ts';
 
@@ -37,38 +36,17 @@ const headColumns: Sql = sql`
   t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable, t.routed AS "isRouted",
   ${hasValue} AS "hasValue"`;
 
-type BodyRow = { key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null };
-
-export async function getRawMessage(db: Queryable, id: string): Promise<MessageBody> {
-  const [row] = await db.query<BodyRow>(sql`
-    SELECT ${rawColumns} FROM dlq.dlq_messages t WHERE t.id = ${id}
-    UNION ALL
-    SELECT ${rawColumns} FROM dlq.dlq_messages_archive t WHERE t.id = ${id}`);
-  if (row === undefined) throw messageNotFound(id);
-  return { ...row, headers: readHeaders(row.headers) };
-}
-
-const rawColumns: Sql = sql`
-  t.message_key AS key,
-  CASE WHEN t.source_topic IS NULL THEN convert_to(t.payload::text, 'UTF8') ELSE t.raw_value END AS value,
-  t.headers`;
-
-/** How many bytes the message and its raw record have in a response; 0 if there is no such message. */
-export async function measureMessage(
-  db: Queryable,
-  id: string,
-): Promise<Readonly<{ payload: number; raw: number }>> {
-  const [row] = await db.query<{ payload: bigint; raw: bigint }>(sql`
+/** How many bytes the message has in a response; 0 if there is no such message. */
+export async function measureMessage(db: Queryable, id: string): Promise<number> {
+  const [row] = await db.query<{ payload: bigint }>(sql`
     SELECT ${sizes} FROM dlq.dlq_messages t WHERE t.id = ${id}
     UNION ALL
     SELECT ${sizes} FROM dlq.dlq_messages_archive t WHERE t.id = ${id}`);
-  return { payload: Number(row?.payload ?? 0n), raw: Number(row?.raw ?? 0n) };
+  return Number(row?.payload ?? 0n);
 }
 
 /** The lengths of byte columns are known without decompressing them. */
 const sizes: Sql = sql`
   COALESCE(LEAST(platform.json_bytes(t.payload), ${MAX_JSON_BYTES}::bigint), 0)
     + COALESCE(octet_length(t.error_stack), 0) + octet_length(t.error_message)
-    + COALESCE(octet_length(t.message_key), 0)::bigint * 4 / 3 AS payload,
-  COALESCE(CASE WHEN t.source_topic IS NULL THEN platform.json_bytes(t.payload) ELSE octet_length(t.raw_value) END, 0)
-    + COALESCE(octet_length(t.message_key), 0) + COALESCE(pg_column_size(t.headers), 0) AS raw`;
+    + COALESCE(octet_length(t.message_key), 0)::bigint * 4 / 3 AS payload`;

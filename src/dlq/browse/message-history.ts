@@ -17,6 +17,8 @@ export type HistoryEntry = Readonly<{
   partition: number | null;
   offset: bigint | null;
   detail: string | null;
+  /** That an attempt published, or an edit made; null for the original. */
+  version: number | null;
 }>;
 
 const maxEntries = 10_000;
@@ -28,7 +30,7 @@ export async function getHistory(
 ): Promise<Readonly<{ entries: readonly HistoryEntry[]; isTruncated: boolean }>> {
   const rows = await db.query<HistoryEntry>(sql`
     SELECT at, event, actor, reason, status_from AS "statusFrom", status_to AS "statusTo",
-           retry_count AS "retryCount", attempt_no AS "attemptNo", topic, partition, "offset", detail
+           retry_count AS "retryCount", attempt_no AS "attemptNo", topic, partition, "offset", detail, version
     FROM dlq.message_history
     WHERE message_id = ${id}
     ORDER BY id

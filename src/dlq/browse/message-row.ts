@@ -9,7 +9,7 @@ export const messageColumns: Sql = sql`
   ${epochMs(sql`t.last_retry_at`)} AS last_retry_at, ${exactInstant(sql`t.created_at`)} AS created_at_exact, t.source_topic, t.source_partition, t.source_offset,
   t.dialect, t.error_class, t.consumer_group, t.original_partition,
   t.original_offset, ${epochMs(sql`t.original_timestamp`)} AS original_timestamp, t.fingerprint, t.unroutable, t.routed,
-  t.parent_id, t.resolution, t.attempt_no, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
+  t.parent_id, t.resolution, t.attempt_no, t.version, t.lease_epoch, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
 
 export type MessageRow = {
   id: string;
@@ -47,6 +47,8 @@ export type MessageRow = {
   attempt_no: number;
   next_attempt_at: number | null;
   retry_policy: string | null;
+  version: number;
+  lease_epoch: bigint;
   is_archived: boolean;
 };
 
@@ -87,6 +89,8 @@ export function messageOf(row: MessageRow): Message {
     attemptNo: row.attempt_no,
     nextAttemptAt: dateOrNull(row.next_attempt_at),
     retryPolicy: row.retry_policy,
+    version: row.version,
+    epoch: row.lease_epoch,
     isArchived: row.is_archived,
   };
 }

@@ -3,11 +3,15 @@ import { isText, timestamp, type Json } from '../present.ts';
 import type { MessageBody } from '../stored-message.ts';
 import type { TopicSummary } from './list-topics.ts';
 import type { HistoryEntry } from './message-history.ts';
+import type { VersionFacts, VersionSummary, WholeVersion } from './read-versions.ts';
 
-/** All bytes of the record, also as text if they are text. */
-export function presentRaw(id: string, raw: MessageBody): Json {
+/** All bytes of a version, also as text if they are text. */
+export function presentRaw(id: string, raw: MessageBody & Readonly<{ version: number }>): Json {
+  return { id, ...presentBody(raw), version: raw.version };
+}
+
+function presentBody(raw: MessageBody): Json {
   return {
-    id,
     key_base64: raw.key?.toString('base64') ?? null,
     value_base64: raw.value?.toString('base64') ?? null,
     ...(raw.key !== null && isText(raw.key) ? { key_text: raw.key.toString('utf8') } : {}),
@@ -25,6 +29,23 @@ function presentHeader({ key, value }: Header): Json {
   };
 }
 
+function presentVersionFacts({ version, target, actor, reason, createdAt }: VersionFacts): Json {
+  return { version, target_topic: target, actor, reason, created_at: timestamp(createdAt) };
+}
+
+export function presentVersion(summary: VersionSummary): Json {
+  return {
+    ...presentVersionFacts(summary),
+    key_bytes: summary.keyBytes,
+    value_bytes: summary.valueBytes,
+    header_count: summary.headerCount,
+  };
+}
+
+export function presentWholeVersion(id: string, version: WholeVersion): Json {
+  return { id, ...presentVersionFacts(version), ...presentBody(version) };
+}
+
 export function presentHistory(entry: HistoryEntry): Json {
   return {
     at: timestamp(entry.at),
@@ -39,6 +60,7 @@ export function presentHistory(entry: HistoryEntry): Json {
     partition: entry.partition,
     offset: entry.offset,
     detail: entry.detail,
+    version: entry.version,
   };
 }
 

@@ -33,6 +33,12 @@ export function selectTraces(
 }
 
 /** The same hash as `recordSha256` in the domain. */
-const recordSha256: Sql = sql`sha256(
-  int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
-  int4send(COALESCE(length(t.raw_value), -1)) || COALESCE(t.raw_value, ''))`;
+const sha256Of = (key: Sql, value: Sql): Sql => sql`sha256(
+  int4send(COALESCE(length(${key}), -1)) || COALESCE(${key}, '') ||
+  int4send(COALESCE(length(${value}), -1)) || COALESCE(${value}, ''))`;
+
+/** Of the record as it arrived, whatever was edited since. */
+const recordSha256: Sql = sql`
+  CASE WHEN t.version = 0 THEN ${sha256Of(sql`t.message_key`, sql`t.raw_value`)}
+       ELSE (SELECT ${sha256Of(sql`v.key`, sql`v.value`)} FROM dlq.message_versions v
+             WHERE v.message_id = t.id AND v.version = 0) END`;

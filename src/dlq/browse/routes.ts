@@ -7,17 +7,18 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/message.ts';
-import { presentWholeMessage } from '../present.ts';
+import { messageTag, presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources } from '../sources.ts';
 import { parseMessageId } from '../stored-message.ts';
-import { getMessage, getRawMessage, measureMessage } from './find-message.ts';
+import { getMessage, measureMessage } from './find-message.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { listTopics } from './list-topics.ts';
 import { getHistory, measureHistory } from './message-history.ts';
 import { addMessageListRoutes } from './message-list-routes.ts';
-import { presentHistory, presentRaw, presentTopic } from './present-details.ts';
+import { presentHistory, presentTopic } from './present-details.ts';
 import { presentAccount, presentSource, presentVerification } from './present-source.ts';
+import { addVersionRoutes, type VersionDeps } from './version-routes.ts';
 import { createSourceVerifier } from './verify-source.ts';
 
 const root = apiRoot('dlq');
@@ -27,7 +28,7 @@ const tables: readonly TableWithIds[] = [
   { table: sql`dlq.dlq_messages_archive`, id: sql`id`, isArchive: true },
 ];
 
-export type BrowseDeps = Readonly<{ db: Queryable; broker: Broker | null }>;
+export type BrowseDeps = VersionDeps & Readonly<{ broker: Broker | null }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addTopicsRoute(app, deps);
@@ -43,6 +44,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   });
   addGroupRoutes(app, deps.db);
   addMessageRoutes(app, deps);
+  addVersionRoutes(app, deps);
   addSourceRoutes(app, deps);
 }
 
@@ -66,9 +68,6 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   );
 }
 
-/** Base64, plus the text if it is text. */
-const rawResponseFactor = 2.5;
-
 function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id`,
@@ -80,6 +79,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
         description:
           'Shows the message with its payload and the stack trace of its failure. Payloads above 16 MiB are left out.',
         errors: [404],
+        hasEtag: true,
         params: schemas.IdParams,
         response: { 200: schemas.MessageSchema },
       },
@@ -87,27 +87,8 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
       await reserveMessage(db, request, id);
-      return reply.send(presentWholeMessage(await getMessage(db, id)));
-    },
-  );
-
-  app.get(
-    `${root}/messages/:id/raw`,
-    {
-      config: { access: { permission: 'dlq:payloads:view' } },
-      schema: {
-        operationId: 'getRawMessage',
-        summary: 'Get the record of a message byte for byte',
-        description: 'Returns key, value and headers in Base64, and as text where they are text.',
-        errors: [404],
-        params: schemas.IdParams,
-        response: { 200: schemas.RawSchema },
-      },
-    },
-    async (request, reply) => {
-      const id = parseMessageId(request.params.id);
-      await request.reserveAnswer((await measureMessage(db, id)).raw * rawResponseFactor);
-      return reply.send(presentRaw(id, await getRawMessage(db, id)));
+      const message = await getMessage(db, id);
+      return reply.header('etag', messageTag(message)).send(presentWholeMessage(message));
     },
   );
 
@@ -143,7 +124,7 @@ export async function reserveMessage(
   request: Pick<FastifyRequest, 'reserveAnswer'>,
   id: string,
 ): Promise<void> {
-  await request.reserveAnswer((await measureMessage(db, id)).payload);
+  await request.reserveAnswer(await measureMessage(db, id));
 }
 
 function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {

@@ -20,7 +20,7 @@ export type ActionDeps = Readonly<{
 
 export type Action = Readonly<{ id: string; actor: string; reason: string | null }>;
 
-const live: Sql = sql`dlq.dlq_messages`;
+export const live: Sql = sql`dlq.dlq_messages`;
 const archive: Sql = sql`dlq.dlq_messages_archive`;
 
 export const endLease: Sql = sql`
@@ -117,20 +117,29 @@ async function lockMessage(tx: Queryable, table: Sql, id: string, guard: Sql): P
   return rows[0] === undefined ? null : { table, ...rows[0] };
 }
 
-async function addHistory(
+export async function addHistory(
   tx: Queryable,
   { id, actor, reason }: Action,
-  change: Readonly<{ event: string; from: string; to: string | null; detail?: string; table?: Sql }>,
+  change: Readonly<{
+    event: string;
+    from: string;
+    to: string | null;
+    detail?: string;
+    /** That the event made. */
+    version?: number;
+    table?: Sql;
+  }>,
 ): Promise<void> {
   await tx.query(sql`
     INSERT INTO dlq.message_history
-      (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
+      (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,
+       version)
     SELECT id, ${change.event}, ${actor}, ${reason}, ${change.from}, ${change.to}, retry_count, attempt_no,
-           lease_epoch, ${change.detail ?? null}
+           lease_epoch, ${change.detail ?? null}, ${change.version ?? null}::int
     FROM ${change.table ?? live} WHERE id = ${id}`);
 }
 
-function wrongTarget(topic: string, why: string): AppError {
+export function wrongTarget(topic: string, why: string): AppError {
   return new AppError('SYS_DLQ_WRONG_TARGET', 'semantic', `${topic} ${why}`, {
     details: [{ field: 'target_topic', reason: 'not_a_target', message: why }],
   });

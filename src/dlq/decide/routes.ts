@@ -5,19 +5,15 @@ import { apiRoot, invalidField, readInstantField } from '../../platform/http/sli
 import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { parseMessageId, type Message } from '../stored-message.ts';
-import {
-  deleteMessage,
-  markMessageDead,
-  reopenMessage,
-  routeMessage,
-  type ActionDeps,
-} from './act-on-message.ts';
+import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
+import { addEditRoute } from './edit-route.ts';
+import type { EditDeps } from './edit-message.ts';
 import { forgetSource } from './forget-source.ts';
 import { seekSource, type SeekDeps, type SeekTarget } from './seek-source.ts';
 
 const root = apiRoot('dlq');
 
-export type DecideDeps = ActionDeps &
+export type DecideDeps = EditDeps &
   SeekDeps &
   Readonly<{
     getMessage: (id: string) => Promise<Message>;
@@ -27,6 +23,7 @@ export type DecideDeps = ActionDeps &
 
 export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
   addMessageRoutes(app, deps);
+  addEditRoute(app, deps);
   addSourceRoutes(app, deps);
 }
 

@@ -41,7 +41,7 @@ function row(id: string, state: Partial<KnownRow['state']> = {}): KnownRow {
 }
 
 const back = (messageId: string, attempt: number | null = 1): DeadLetter['lineage'] => {
-  return { messageId, attempt, headerTopic: 'orders.v1' };
+  return { messageId, attempt, version: null, headerTopic: 'orders.v1' };
 };
 const known = (...rows: KnownRow[]): ReadonlyMap<string, KnownRow> =>
   new Map(rows.map((one) => [one.id, one]));

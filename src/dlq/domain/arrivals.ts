@@ -83,6 +83,7 @@ export function planArrivals(
       { ...row, state: from },
       {
         attempt: letter.lineage.attempt,
+        version: letter.lineage.version,
         headerTopic: letter.lineage.headerTopic,
         namesPlace: letter.lineage.matched === 'place',
         originalTopic: letter.originalTopic,

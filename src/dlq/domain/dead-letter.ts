@@ -22,6 +22,7 @@ export type DeadLetter = Readonly<{
   lineage: Readonly<{
     messageId: string;
     attempt: number | null;
+    version: number | null;
     headerTopic: string | null;
     /** How a watched redrive recognised it without our headers: where it was published, or its key and value. */
     matched?: 'place' | 'content';

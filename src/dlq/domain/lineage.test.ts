@@ -19,6 +19,7 @@ const known: KnownMessage = {
 };
 const arrival: Arrival = {
   attempt: 4,
+  version: null,
   sha256,
   headerTopic: 'orders.v1',
   namesPlace: false,
@@ -80,8 +81,8 @@ test('a message that was never published cannot come back', () => {
 });
 
 test('a record is compared with the attempt that it names, or the newest if it names none', () => {
-  const first = { sha256: Buffer.alloc(32, 7), topic: 'orders.v0' };
-  const newest = { sha256, topic: 'orders.v1' };
+  const first = { sha256: Buffer.alloc(32, 7), topic: 'orders.v0', version: 0 };
+  const newest = { sha256, topic: 'orders.v1', version: 0 };
   const routed = {
     ...known,
     originalTopic: 'orders.v2',
@@ -96,4 +97,13 @@ test('a record is compared with the attempt that it names, or the newest if it n
   assert.equal(traceLineage(routed, { ...late, sha256 }).kind, 'child');
   for (const attempt of [4, 9, null])
     assert.equal(traceLineage(routed, { ...arrival, attempt }).kind, 'reopened', String(attempt));
+});
+
+test('an edited record is compared with the version that its attempt published', () => {
+  const sent = { sha256, topic: 'orders.v1', version: 2 };
+  const edited = { ...known, attempts: new Map([[4, sent]]) };
+  assert.equal(traceLineage(edited, { ...arrival, version: 2 }).kind, 'reopened');
+  assert.equal(traceLineage(edited, { ...arrival, version: 1 }).kind, 'child');
+  // The original has no such header, and a consumer may drop it.
+  assert.equal(traceLineage(edited, arrival).kind, 'reopened');
 });

@@ -3,12 +3,15 @@ import { comeBack, type MessageState } from './message.ts';
 /**
  * Decides whether a dead letter is a message that we republished and that failed again. Our headers alone do not prove
  * it: a consumer may copy them to other messages. It is the same message only if key and value are those that the
- * named attempt published, and the topic in its headers, if there is one, is the topic of that attempt. Only then does
- * the failure count against the same budget, which limits the loop consumer -> dead letter -> retry -> consumer.
+ * named attempt published, and the topic and the version in its headers, if they are there, are those of that attempt.
+ * Only then does the failure count against the same budget, which limits the loop consumer -> dead letter -> retry ->
+ * consumer.
  */
 export type Arrival = Readonly<{
   /** From `redrive-attempt`; null if the header is missing or malformed. */
   attempt: number | null;
+  /** From `redrive-version`; null for the original, and if the header is missing or malformed. */
+  version: number | null;
   sha256: Buffer;
   /** The topic on which it failed, from its headers. */
   headerTopic: string | null;
@@ -18,8 +21,8 @@ export type Arrival = Readonly<{
   originalTopic: string;
 }>;
 
-/** What an attempt published, and where. */
-export type SentAttempt = Readonly<{ sha256: Buffer; topic: string }>;
+/** What an attempt published, and where. Version 0 is the original. */
+export type SentAttempt = Readonly<{ sha256: Buffer; topic: string; version: number }>;
 
 export type KnownMessage = Readonly<{
   state: MessageState;
@@ -45,7 +48,9 @@ export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
   const isSameRecord = (sent?.sha256 ?? known.publishedSha256)?.equals(arrival.sha256) === true;
   const sentTo = sent?.topic ?? known.originalTopic;
   const isOtherTopic = arrival.headerTopic !== null && arrival.headerTopic !== sentTo;
-  if (!arrival.namesPlace && (!isSameRecord || isOtherTopic))
+  const isOtherVersion = sent !== undefined && arrival.version !== null && arrival.version !== sent.version;
+  const isOther = !isSameRecord || isOtherTopic || isOtherVersion;
+  if (!arrival.namesPlace && isOther)
     return {
       kind: 'child',
       retryCount: arrival.originalTopic === known.originalTopic ? known.state.retryCount : 0,

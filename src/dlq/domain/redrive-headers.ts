@@ -3,4 +3,6 @@ export const redriveHeaders = {
   messageId: 'redrive-message-id',
   attempt: 'redrive-attempt',
   originalTimestamp: 'redrive-original-timestamp',
+  /** Only of an edited record. */
+  version: 'redrive-version',
 } as const;

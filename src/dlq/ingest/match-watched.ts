@@ -138,5 +138,5 @@ async function findByHash(db: Queryable, asked: readonly Asked[]): Promise<Map<n
 }
 
 function lineageOf({ messageId, attempt }: Found, matched: 'place' | 'content'): Lineage {
-  return { messageId, attempt, headerTopic: null, matched };
+  return { messageId, attempt, version: null, headerTopic: null, matched };
 }

@@ -89,14 +89,15 @@ async function lockKnownMessages(
 
 type Attempts = ReadonlyMap<number, SentAttempt>;
 
-/** The hashes and topics that these attempts were going to publish. */
+/** The hashes, topics and versions that these attempts were going to publish. */
 async function selectAttempts(
   tx: Queryable,
   named: readonly Readonly<{ messageId: string; attempt: number }>[],
 ): Promise<ReadonlyMap<string, Attempts>> {
   if (named.length === 0) return new Map();
-  const rows = await tx.query<{ id: string; attempt_no: number; sha256: Buffer; topic: string }>(sql`
-    SELECT h.message_id AS id, h.attempt_no, h.published_sha256 AS sha256, h.target_topic AS topic
+  const rows = await tx.query<SentAttempt & { id: string; attempt_no: number }>(sql`
+    SELECT h.message_id AS id, h.attempt_no, h.published_sha256 AS sha256, h.target_topic AS topic,
+           COALESCE(h.version, 0) AS version
     FROM unnest(${named.map(({ messageId }) => messageId)}::uuid[], ${named.map(({ attempt }) => attempt)}::int[])
          AS named (id, attempt_no)
     JOIN dlq.message_history h ON h.message_id = named.id AND h.attempt_no = named.attempt_no

@@ -3,7 +3,7 @@ import type { Lease } from '../../kernel/lease.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, type Worker } from '../../platform/work/work.ts';
 import { exactInstant } from '../instant.ts';
-import { isDue, messages, hasValue, unscheduled } from '../messages-table.ts';
+import { hasValue, isDue, messages, recordValue, unscheduled } from '../messages-table.ts';
 import { readHeaders, type StoredHeader } from '../stored-headers.ts';
 import type { Keyset, MessageBody } from '../stored-message.ts';
 
@@ -27,6 +27,8 @@ export type ClaimedMessage = Readonly<{
   /** The codec of its batch on the dead-letter topic; null if unknown. */
   compression: Compression | null;
   attemptNo: number;
+  /** 0 for the original record. */
+  version: number;
   /** When the attempt was claimed, by the database's clock. */
   claimedAtMs: bigint;
   originalTimestampMs: bigint | null;
@@ -72,9 +74,9 @@ export async function claimMessages(
     also: sql`, noted AS (
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, target_topic,
-         published_sha256)
+         published_sha256, version)
       SELECT id, 'retry_started', ${actor}, 'PENDING', 'RETRYING', retry_count, attempt_no, claim_epoch,
-             original_topic, published_sha256
+             original_topic, published_sha256, NULLIF(version, 0)
       FROM claimed
     )`,
     rowOrder: sql`created_at_order, id`,
@@ -85,14 +87,10 @@ export async function claimMessages(
 /** A message that has lost its worker and has one attempt left runs alone; see the solo gate. */
 export const mustRunAlone: Sql = sql`(t.lease_lost AND t.retry_count + 1 >= t.max_retries)`;
 
-/** The value that is published: the raw bytes, or the payload's text if the row was inserted without them. */
-const value: Sql = sql`
-  CASE WHEN t.source_topic IS NULL THEN convert_to(t.payload::text, 'UTF8') ELSE t.raw_value END`;
-
 /** The same hash as `recordSha256` in the domain. */
 const publishedSha256: Sql = sql`sha256(
     int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
-    int4send(COALESCE(length(${value}), -1)) || COALESCE(${value}, ''))`;
+    int4send(COALESCE(length(${recordValue}), -1)) || COALESCE(${recordValue}, ''))`;
 
 const maxOrderKeyBytes = 256;
 
@@ -103,7 +101,7 @@ export const orderKey: Sql = sql`
 const inlineBytes = 16_384;
 
 const bytes: Sql = sql`(
-  COALESCE(length(t.message_key), 0) + COALESCE(length(${value}), 0) + COALESCE(pg_column_size(t.headers), 0))`;
+  COALESCE(length(t.message_key), 0) + COALESCE(length(${recordValue}), 0) + COALESCE(pg_column_size(t.headers), 0))`;
 
 const isSmall: Sql = sql`${bytes} <= ${inlineBytes}`;
 
@@ -117,6 +115,7 @@ type ClaimedRow = BodyRow & {
   bytes: number;
   dialect: string | null;
   attempt_no: number;
+  version: number;
   original_ms: bigint | null;
   created_at_exact: string;
   order_key: Buffer | null;
@@ -127,9 +126,9 @@ type ClaimedRow = BodyRow & {
 const claimedColumns: Sql = sql`
   t.id, t.original_topic, t.routed, t.published_sha256, ${hasValue} AS has_value,
   ${bytes} AS bytes,
-  CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${value} END AS value,
+  CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${recordValue} END AS value,
   CASE WHEN ${isSmall} THEN t.headers END AS headers, ${orderKey} AS order_key,
-  t.source_compression AS compression, t.dialect, t.attempt_no, t.retry_count,
+  t.source_compression AS compression, t.dialect, t.attempt_no, t.version, t.retry_count,
   (date_part('epoch', t.last_retry_at) * 1000)::bigint AS claimed_ms,
   ${exactInstant(sql`t.created_at`)} AS created_at_exact, extract(epoch FROM t.created_at) AS created_at_order,
   (date_part('epoch', COALESCE(t.original_timestamp, t.source_timestamp)) * 1000)::bigint AS original_ms`;
@@ -147,6 +146,7 @@ function claimedOf(row: ClaimedRow): ClaimedMessage {
     place: { createdAt: row.created_at_exact, id: row.id },
     compression: row.compression,
     attemptNo: row.attempt_no,
+    version: row.version,
     claimedAtMs: row.claimed_ms,
     originalTimestampMs: row.original_ms,
   };
@@ -164,7 +164,7 @@ export async function loadBodies(
 ): Promise<ReadonlyMap<string, MessageBody>> {
   if (ids.length === 0) return new Map();
   const rows = await worker.db.query<BodyRow & { id: string }>(sql`
-    SELECT t.id, t.message_key AS key, ${value} AS value, t.headers
+    SELECT t.id, t.message_key AS key, ${recordValue} AS value, t.headers
     FROM unnest((SELECT ${ids}::uuid[])) AS keys (key)
     JOIN dlq.dlq_messages t ON t.id = keys.key
     WHERE t.lease_epoch = ${lease.epoch} AND (t.status = 'RETRYING') IS TRUE`);

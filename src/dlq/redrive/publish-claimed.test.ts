@@ -25,6 +25,7 @@ function claimed(id: string, bytes: number): ClaimedMessage {
     compression: null,
     claimedAtMs: 1_790_000_000_000n,
     attemptNo: 1,
+    version: 0,
     originalTimestampMs: null,
   };
 }

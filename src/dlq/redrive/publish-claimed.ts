@@ -190,6 +190,7 @@ function ownHeaders(message: ClaimedMessage): readonly Header[] {
   ];
   if (message.originalTimestampMs !== null)
     headers.push(header(redriveHeaders.originalTimestamp, String(message.originalTimestampMs)));
+  if (message.version > 0) headers.push(header(redriveHeaders.version, String(message.version)));
   return headers;
 }
 

@@ -10,6 +10,7 @@ export const permissions = [
   'dlq:messages:mark-dead',
   'dlq:messages:reopen',
   'dlq:messages:route',
+  'dlq:messages:edit',
   'dlq:messages:delete',
   'dlq:payloads:view',
   'dlq:redrives:view',

@@ -22,6 +22,7 @@ export async function runHttpFlows({ api, broker }: FlowDeps): Promise<void> {
   const get: Get = async (path) => expectOk(path, await api.get(path));
   const post: Post = async (path, body, headers) => expectOk(path, await api.post(path, body, headers));
   await useDlq({ get, post, broker, remove: async (path) => expectOk(path, await api.delete(path)) });
+  await useEdits({ api, get, post, remove: async (path) => expectOk(path, await api.delete(path)) });
   await useOutbox(get, post);
   await useJobs(get, post);
   await useSagas(get, post);
@@ -59,6 +60,23 @@ async function useDlq({
   for (const path of [first, `${first}/history`, `${first}/raw`]) await get(path);
   for (const path of ['', '/messages', '/sources', '/accounting']) await get(`${root}${path}`);
   await post(`${root}/sources/${topic}.dlq/0/seek`, { earliest: true, reason: 'tried' });
+}
+
+async function useEdits({
+  api,
+  get,
+  post,
+  remove,
+}: Readonly<{ api: ApiClient; get: Get; post: Post; remove: Get }>): Promise<void> {
+  const { messages } = (await get('/api/v1/dlq/messages?status=RESOLVED&page_size=1')) as {
+    messages: readonly { id: string }[];
+  };
+  const path = `/api/v1/dlq/messages/${messages[0]?.id}`;
+  await post(`${path}/reopen`, { reason: 'tried' });
+  const tag = (await api.get(path)).headers.get('etag') ?? '';
+  await post(`${path}/edit`, { value: '{"n":5}', reason: 'tried' }, { 'if-match': tag });
+  for (const what of ['versions', 'versions/1', 'diff', 'raw?version=0']) await get(`${path}/${what}`);
+  await remove(path);
 }
 
 async function useRedrives(get: Get, post: Post, topic: string): Promise<void> {

@@ -22,7 +22,7 @@ export function createDecoder(options: {
       isDeadLetterTopic: options.isDeadLetterTopic,
     });
     const { fingerprint, basis } = fingerprintOf(failure);
-    const { messageId, attempt } = readLineage(record.headers);
+    const { messageId, attempt, version } = readLineage(record.headers);
     return {
       record,
       isJson: record.value !== null && isJsonForPostgres(record.value),
@@ -42,7 +42,12 @@ export function createDecoder(options: {
       lineage:
         messageId === null
           ? null
-          : { messageId, attempt, headerTopic: original.by === 'headers' ? original.topic : null },
+          : {
+              messageId,
+              attempt,
+              version,
+              headerTopic: original.by === 'headers' ? original.topic : null,
+            },
     };
   };
 }

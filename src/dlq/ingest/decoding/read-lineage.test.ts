@@ -12,15 +12,20 @@ const header = (key: string, value: string | null): Header => ({
   value: value === null ? null : Buffer.from(value),
 });
 
-test('a republished record names its message and its attempt', () => {
-  assert.deepEqual(readLineage([header('redrive-message-id', ID), header('redrive-attempt', '3')]), {
-    messageId: ID,
-    attempt: 3,
-  });
+test('a republished record names its message, its attempt, and its version if it was edited', () => {
+  const headers = [header('redrive-message-id', ID), header('redrive-attempt', '3')];
+  assert.deepEqual(readLineage(headers), { messageId: ID, attempt: 3, version: null });
+  assert.equal(readLineage([...headers, header('redrive-version', '2')]).version, 2);
+  for (const value of ['0', '-1', 'x', ''])
+    assert.equal(readLineage([header('redrive-version', value)]).version, null);
 });
 
 test('a record that was never republished names nothing', () => {
-  assert.deepEqual(readLineage([header('redrive-message', ID)]), { messageId: null, attempt: null });
+  assert.deepEqual(readLineage([header('redrive-message', ID)]), {
+    messageId: null,
+    attempt: null,
+    version: null,
+  });
 });
 
 test('the last of repeated headers decides, even if it is malformed', () => {
@@ -30,6 +35,7 @@ test('the last of repeated headers decides, even if it is malformed', () => {
     {
       messageId: ID,
       attempt: 2,
+      version: null,
     },
   );
   assert.deepEqual(
@@ -37,6 +43,7 @@ test('the last of repeated headers decides, even if it is malformed', () => {
     {
       messageId: null,
       attempt: null,
+      version: null,
     },
   );
 });

@@ -1,19 +1,24 @@
 import type { Header } from '../../../kernel/broker-record.ts';
 import { redriveHeaders } from '../../domain/redrive-headers.ts';
 
-/** The message and attempt that our headers name; null if the header is missing or malformed. */
-export type HeaderLineage = Readonly<{ messageId: string | null; attempt: number | null }>;
+/** The message, attempt and version that our headers name; null if the header is missing or malformed. */
+export type HeaderLineage = Readonly<{
+  messageId: string | null;
+  attempt: number | null;
+  version: number | null;
+}>;
 
 export function readLineage(headers: readonly Header[]): HeaderLineage {
   return {
     messageId: lastValue(headers, redriveHeaders.messageId, UUID),
-    attempt: attemptOf(lastValue(headers, redriveHeaders.attempt, DECIMAL)),
+    attempt: numberOf(lastValue(headers, redriveHeaders.attempt, DECIMAL)),
+    version: numberOf(lastValue(headers, redriveHeaders.version, DECIMAL)),
   };
 }
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 const DECIMAL = /^[1-9]\d{0,9}$/;
-const ATTEMPT_MAX = 2 ** 31 - 1;
+const INT_MAX = 2 ** 31 - 1;
 
 /** The last header of this name decides, even if it is malformed: an earlier one is from an earlier retry. */
 function lastValue(headers: readonly Header[], name: string, form: RegExp): string | null {
@@ -23,7 +28,7 @@ function lastValue(headers: readonly Header[], name: string, form: RegExp): stri
   return form.test(value) ? value : null;
 }
 
-function attemptOf(decimal: string | null): number | null {
-  const attempt = Number(decimal ?? 0);
-  return attempt >= 1 && attempt <= ATTEMPT_MAX ? attempt : null;
+function numberOf(decimal: string | null): number | null {
+  const number = Number(decimal ?? 0);
+  return number >= 1 && number <= INT_MAX ? number : null;
 }

@@ -1,0 +1,138 @@
+import { AppError } from '../../kernel/errors.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { epochMs } from '../instant.ts';
+import { recordValue } from '../messages-table.ts';
+import { readHeaders, type StoredHeader } from '../stored-headers.ts';
+import { messageNotFound, type MessageBody } from '../stored-message.ts';
+
+/** Who made a version, and what it is, without its bytes. */
+export type VersionFacts = Readonly<{
+  version: number;
+  target: string;
+  actor: string;
+  reason: string | null;
+  createdAt: Date;
+}>;
+
+export type VersionSummary = VersionFacts &
+  Readonly<{
+    keyBytes: number | null;
+    valueBytes: number | null;
+    headerCount: number;
+  }>;
+
+export type WholeVersion = VersionFacts & MessageBody;
+
+/** Two versions as they are compared: large parts are left out. */
+export type ComparedVersion = Omit<VersionSummary, 'headerCount'> &
+  Readonly<{
+    key: Buffer | null;
+    keySha256: Buffer | null;
+    valueSha256: Buffer | null;
+    value: Buffer | null;
+    headers: MessageBody['headers'] | null;
+  }>;
+
+/** Known without reading the value: it may be too large to be read. */
+const uneditedBytes: Sql = sql`
+  CASE WHEN t.source_topic IS NULL THEN platform.json_bytes(t.payload) ELSE octet_length(t.raw_value) END`;
+
+/** An edited value has its hash in the table. */
+const hashedBytes = 64 << 20;
+
+/** The versions of a message, live or archived. One that was never edited has only its row. */
+function versionsOf(id: string): Sql {
+  const unedited = (table: Sql): Sql => sql`
+    SELECT 0, t.message_key, ${recordValue}, ${uneditedBytes},
+           CASE WHEN ${uneditedBytes} <= ${hashedBytes} THEN sha256(${recordValue}) END, t.headers, t.original_topic,
+           'ingest', NULL, t.created_at
+    FROM ${table} t WHERE t.id = ${id} AND t.version = 0`;
+  return sql`(
+    SELECT version, key, value, octet_length(value), value_sha256, headers, target, actor, reason, created_at
+    FROM dlq.message_versions WHERE message_id = ${id}
+    UNION ALL ${unedited(sql`dlq.dlq_messages`)}
+    UNION ALL ${unedited(sql`dlq.dlq_messages_archive`)}
+  ) AS v (version, key, value, bytes, value_sha256, headers, target, actor, reason, created_at)`;
+}
+
+type FactsRow = Omit<VersionFacts, 'createdAt'> & Readonly<{ createdMs: number }>;
+
+const facts: Sql = sql`
+  v.version, v.target, v.actor, v.reason, ${epochMs(sql`v.created_at`)} AS "createdMs"`;
+
+function factsOf<Row extends FactsRow>({ createdMs, ...row }: Row) {
+  return { ...row, createdAt: new Date(createdMs) };
+}
+
+/** Oldest first. */
+export async function listVersions(db: Queryable, id: string): Promise<readonly VersionSummary[]> {
+  const rows = await db.query<FactsRow & Omit<VersionSummary, 'createdAt'>>(sql`
+    SELECT ${facts}, octet_length(v.key) AS "keyBytes", v.bytes::int AS "valueBytes",
+           COALESCE(jsonb_array_length(v.headers), 0) AS "headerCount"
+    FROM ${versionsOf(id)}
+    ORDER BY v.version`);
+  if (rows.length === 0) throw messageNotFound(id);
+  return rows.map(factsOf);
+}
+
+/** The number of the newest version. */
+export async function newestVersion(db: Queryable, id: string): Promise<number> {
+  const [row] = await db.query<{ version: number | null }>(sql`
+    SELECT max(version) AS version FROM (
+      SELECT t.version FROM dlq.dlq_messages t WHERE t.id = ${id}
+      UNION ALL
+      SELECT t.version FROM dlq.dlq_messages_archive t WHERE t.id = ${id}) AS found`);
+  if (row?.version === undefined || row.version === null) throw messageNotFound(id);
+  return row.version;
+}
+
+/** How many bytes its record has; 0 if there is no such version. */
+export async function measureVersion(db: Queryable, id: string, version: number): Promise<number> {
+  const [row] = await db.query<{ bytes: bigint }>(sql`
+    SELECT COALESCE(octet_length(v.key), 0)::bigint + COALESCE(v.bytes, 0)
+             + COALESCE(pg_column_size(v.headers), 0) AS bytes
+    FROM ${versionsOf(id)}
+    WHERE v.version = ${version}`);
+  return Number(row?.bytes ?? 0n);
+}
+
+type BodyRow = Readonly<{
+  key: Buffer | null;
+  value: Buffer | null;
+  headers: readonly StoredHeader[] | null;
+}>;
+
+export async function getVersion(db: Queryable, id: string, version: number): Promise<WholeVersion> {
+  const [row] = await db.query<FactsRow & BodyRow>(sql`
+    SELECT ${facts}, v.key, v.value, v.headers FROM ${versionsOf(id)} WHERE v.version = ${version}`);
+  if (row === undefined) throw versionNotFound(id, version);
+  return { ...factsOf(row), headers: readHeaders(row.headers) };
+}
+
+/** Values up to this size are compared. */
+export const comparedBytes = 2 << 20;
+const comparedKeyBytes = 64 << 10;
+const comparedHeaderBytes = 1 << 20;
+
+type ComparedRow = FactsRow &
+  Omit<ComparedVersion, 'createdAt' | 'headers'> &
+  Readonly<{ headers: readonly StoredHeader[] | null; hasHeaders: boolean }>;
+
+export async function getCompared(db: Queryable, id: string, version: number): Promise<ComparedVersion> {
+  const [row] = await db.query<ComparedRow>(sql`
+    SELECT ${facts}, octet_length(v.key) AS "keyBytes", sha256(v.key) AS "keySha256",
+           CASE WHEN octet_length(v.key) <= ${comparedKeyBytes} THEN v.key END AS key,
+           v.bytes::int AS "valueBytes", v.value_sha256 AS "valueSha256",
+           CASE WHEN v.bytes <= ${comparedBytes} THEN v.value END AS value,
+           COALESCE(octet_length(v.headers::text), 0) <= ${comparedHeaderBytes} AS "hasHeaders",
+           CASE WHEN octet_length(v.headers::text) <= ${comparedHeaderBytes} THEN v.headers END AS headers
+    FROM ${versionsOf(id)} WHERE v.version = ${version}`);
+  if (row === undefined) throw versionNotFound(id, version);
+  const { hasHeaders, headers, ...rest } = row;
+  return { ...factsOf(rest), headers: hasHeaders ? readHeaders(headers) : null };
+}
+
+function versionNotFound(id: string, version: number): AppError {
+  return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq message ${id} has no version ${version}`);
+}

@@ -1,0 +1,133 @@
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
+import { IdParams, RawSchema } from '../schemas.ts';
+import { parseMessageId } from '../stored-message.ts';
+import { presentDiff } from './diff/present-diff.ts';
+import { presentRaw, presentVersion, presentWholeVersion } from './present-details.ts';
+import {
+  comparedBytes,
+  getCompared,
+  getVersion,
+  listVersions,
+  measureVersion,
+  newestVersion,
+} from './read-versions.ts';
+import {
+  DiffQuery,
+  DiffSchema,
+  RawQuery,
+  VersionListSchema,
+  VersionParams,
+  VersionSchema,
+} from './version-schemas.ts';
+
+const path = `${apiRoot('dlq')}/messages/:id`;
+
+/** Base64, plus the text if it is text. */
+const recordFactor = 2.5;
+/** Two values with their texts, formatted texts and lines. */
+const diffFactor = 8;
+
+export type VersionDeps = Readonly<{
+  db: Queryable;
+  /** Whether the bytes have a JSON view. */
+  isJson: (bytes: Buffer) => boolean;
+}>;
+
+export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
+  const { db } = deps;
+  app.get(
+    `${path}/raw`,
+    {
+      config: { access: { permission: 'dlq:payloads:view' } },
+      schema: {
+        operationId: 'getRawMessage',
+        summary: 'Get the record of a message byte for byte',
+        description:
+          'Returns key, value and headers in Base64, and as text where they are text: of the newest version, which a retry publishes, or of `version`; 0 is the original.',
+        errors: [404],
+        params: IdParams,
+        querystring: RawQuery,
+        response: { 200: RawSchema },
+      },
+    },
+    async (request, reply) => {
+      const id = parseMessageId(request.params.id);
+      const version = request.query.version ?? (await newestVersion(db, id));
+      await request.reserveAnswer((await measureVersion(db, id, version)) * recordFactor);
+      return reply.send(presentRaw(id, await getVersion(db, id, version)));
+    },
+  );
+
+  app.get(
+    `${path}/versions`,
+    {
+      config: { access: { permission: 'dlq:messages:view' } },
+      schema: {
+        operationId: 'listMessageVersions',
+        summary: 'List the versions of a message',
+        description: 'Version 0 is the original; each edit adds one. At most 101.',
+        errors: [404],
+        params: IdParams,
+        response: { 200: VersionListSchema },
+      },
+    },
+    async (request, reply) => {
+      const versions = await listVersions(db, parseMessageId(request.params.id));
+      return reply.send({ versions: versions.map(presentVersion) });
+    },
+  );
+
+  app.get(
+    `${path}/versions/:version`,
+    {
+      config: { access: { permission: 'dlq:payloads:view' } },
+      schema: {
+        operationId: 'getMessageVersion',
+        summary: 'Get one version of a message',
+        description: 'Its record as in `…/raw`, its target topic, and who made it, when and why.',
+        errors: [404],
+        params: VersionParams,
+        response: { 200: VersionSchema },
+      },
+    },
+    async (request, reply) => {
+      const { params } = request;
+      const id = parseMessageId(params.id);
+      await request.reserveAnswer((await measureVersion(db, id, params.version)) * recordFactor);
+      return reply.send(presentWholeVersion(id, await getVersion(db, id, params.version)));
+    },
+  );
+
+  addDiffRoute(app, deps);
+}
+
+function addDiffRoute(app: HttpApp, { db, isJson }: VersionDeps): void {
+  app.get(
+    `${path}/diff`,
+    {
+      config: { access: { permission: 'dlq:payloads:view' } },
+      schema: {
+        operationId: 'diffMessageVersions',
+        summary: 'Compare two versions of a message',
+        description:
+          'By default the original (`from=0`) with the newest version. Shows what differs in key, target topic, headers and value; the value as a unified diff if it is text or JSON.',
+        errors: [404],
+        params: IdParams,
+        querystring: DiffQuery,
+        response: { 200: DiffSchema },
+      },
+    },
+    async (request, reply) => {
+      const id = parseMessageId(request.params.id);
+      const { from = 0, to = await newestVersion(db, id) } = request.query;
+      if (from > to) throw invalidField('dlq', 'to', 'range', 'must not be less than from');
+      const sizes = [await measureVersion(db, id, from), await measureVersion(db, id, to)];
+      const compared = sizes.reduce((sum, bytes) => sum + Math.min(bytes, comparedBytes), 0);
+      await request.reserveAnswer(compared * diffFactor);
+      const versions = [await getCompared(db, id, from), await getCompared(db, id, to)] as const;
+      return reply.send(presentDiff(id, versions, isJson));
+    },
+  );
+}
