@@ -5,22 +5,30 @@ import { UsageError } from './exit-code.ts';
 import { escapeText } from '../kernel/escape-text.ts';
 import type { Terminal } from './terminal.ts';
 
+/** The bytes of a file, or of standard input (`-`). */
+export async function readBytes({ stdin }: Terminal, file: string): Promise<Buffer> {
+  return (file === '-' ? buffer(stdin) : readFile(file)).catch((error: unknown) => {
+    throw new UsageError(`cannot read ${nameOf(file)}: ${escapeText(messageOf(error))}`);
+  });
+}
+
+function nameOf(file: string): string {
+  return file === '-' ? 'standard input' : escapeText(file);
+}
+
 /** Text from an option, from a file, or from standard input (`-`). */
 export async function readText(
-  { stdin }: Terminal,
+  terminal: Terminal,
   from: Readonly<{ text: string | undefined; file: string | undefined; what: string; options: string }>,
 ): Promise<string> {
   if (from.text !== undefined) return from.text;
   const { file } = from;
   if (file === undefined) throw new UsageError(`${from.what} is missing: give ${from.options}`);
-  const name = file === '-' ? 'standard input' : escapeText(file);
-  const bytes = await (file === '-' ? buffer(stdin) : readFile(file)).catch((error: unknown) => {
-    throw new UsageError(`cannot read ${name}: ${escapeText(messageOf(error))}`);
-  });
+  const bytes = await readBytes(terminal, file);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new UsageError(`${name} is not UTF-8`);
+    throw new UsageError(`${nameOf(file)} is not UTF-8`);
   }
 }
 

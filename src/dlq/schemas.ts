@@ -176,28 +176,6 @@ export const DeleteSchema: TSchema = Type.Object({
   message: Type.String({ examples: ['message retry initiated'] }),
 });
 
-export const HeaderSchema = Type.Object({
-  key: nullable(Type.String({ examples: ['order-7'] })),
-  key_base64: Type.Optional(Type.String({ examples: ['b3JkZXItNw=='] })),
-  value: nullable(Type.String({ examples: ['{"order_id":7}'] })),
-  value_base64: Type.Optional(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
-});
-
-/** Key, value and headers. */
-export const recordFields = {
-  key_base64: nullable(Type.String({ examples: ['b3JkZXItNw=='] })),
-  value_base64: nullable(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
-  key_text: Type.Optional(Type.String()),
-  value_text: Type.Optional(Type.String()),
-  headers: Type.Array(HeaderSchema),
-};
-
-export const RawSchema: TSchema = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  ...recordFields,
-  version: Type.Integer({ minimum: 0 }),
-});
-
 export const HistorySchema: TSchema = Type.Object({
   history: Type.Array(
     Type.Object({

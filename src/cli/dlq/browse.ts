@@ -98,6 +98,7 @@ function factsOf(message: Message, now: Date): readonly Fact[] {
     ['id', message.id],
     ['status', `${message.status}${message.archived ? ' (archived)' : ''}`, toneOf(message)],
     ['retries', `${message.retry_count} of ${message.max_retries}, attempt ${message.attempt_no}`],
+    ['version', message.version === 0 ? null : `${message.version}, edited; \`redrive dlq diff\` shows it`],
     ['resolution', message.resolution],
     ['topic', topicText(message)],
     ['read from', placeOf(message.source_topic, message.source_partition, message.source_offset)],

@@ -2,6 +2,7 @@ import type { SliceCommands } from '../slice/add-slice.ts';
 import { addArchiveCommand } from './archive.ts';
 import { history, list, show, topics } from './browse.ts';
 import { dead, remove, reopen, route } from './decide.ts';
+import { edit } from './edit.ts';
 import { addFingerprintsCommand } from './fingerprints.ts';
 import { group, groups } from './groups.ts';
 import { facets } from './message-filters.ts';
@@ -12,18 +13,19 @@ import { redrive } from './redrive.ts';
 import { retry, retryAll } from './retry.ts';
 import { accounting, forget, seek, sources } from './sources.ts';
 import { verify } from './verify.ts';
+import { diff, versions } from './versions.ts';
 
 export const dlqCommands: SliceCommands = {
   name: 'dlq',
-  description: 'dead letters from Kafka: list, retry, reopen, delete',
+  description: 'dead letters from Kafka: list, retry, reopen, edit, delete',
   examples: [
     'redrive dlq topics',
     'redrive dlq list orders.v1 --status DEAD',
     'redrive dlq retry-all orders.v1 --url http://redrive.example.com:8080',
   ],
   groups: {
-    Read: [topics, groups, group, list, facets, show, history, raw],
-    Change: [retry, retryAll, redrive, policies, dead, reopen, route, remove],
+    Read: [topics, groups, group, list, facets, show, history, raw, versions, diff],
+    Change: [retry, retryAll, redrive, policies, dead, reopen, route, edit, remove],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],
   },

@@ -32,6 +32,7 @@ export type Message = Readonly<{
   archived: boolean;
   next_attempt_at: string | null;
   retry_policy: string | null;
+  version: number;
   error_stack?: string | null;
   /** Only in lists. */
   payload_preview?: string | null;

@@ -2,8 +2,10 @@ import { escapeLines, escapeText, isHarmless } from '../../kernel/escape-text.ts
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
 import { sliceCommand } from '../slice/api-command.ts';
+import type { Input } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { messageId } from './message.ts';
 
 type Header = Readonly<{
@@ -13,8 +15,10 @@ type Header = Readonly<{
   value_base64?: string;
 }>;
 
-type Raw = Readonly<{
+/** The record of one version of a message. */
+export type Raw = Readonly<{
   id: string;
+  version: number;
   key_base64: string | null;
   value_base64: string | null;
   key_text?: string;
@@ -25,6 +29,13 @@ type Raw = Readonly<{
 /** A value can have 100 MB. */
 const timeoutMs = 300_000;
 
+const version: Input = {
+  flags: '--at <version>',
+  text: 'version; 0 is the original (default: the newest)',
+  field: 'version',
+  parse: wholeNumber(0, 2_147_483_647),
+};
+
 export const raw = sliceCommand(
   {
     name: 'raw',
@@ -33,15 +44,17 @@ export const raw = sliceCommand(
     inputs: [
       messageId,
       { flags: '--key', text: 'write only the bytes of the key', conflicts: ['value', 'json'] },
+      version,
       { flags: '--value', text: 'write only the bytes of the value', conflicts: ['key', 'json'] },
     ],
     examples: [
       'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31',
       'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --value > value.bin',
+      'redrive dlq raw 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --at 0',
     ],
   },
   async (session, values, terminal) => {
-    const call = { ...requestOf('GET /api/v1/dlq/messages/{id}/raw', [], values), timeoutMs };
+    const call = { ...requestOf('GET /api/v1/dlq/messages/{id}/raw', [version], values), timeoutMs };
     const answer = await session.call<Raw>(call);
     const { key_base64: key, value_base64: value } = answer.value;
     if (values['key'] === true) writeBytes(terminal, session, { part: 'key', base64: key });

@@ -1,7 +1,7 @@
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { IdParams, RawSchema } from '../schemas.ts';
+import { IdParams } from '../schemas.ts';
 import { parseMessageId } from '../stored-message.ts';
 import { presentDiff } from './diff/present-diff.ts';
 import { presentRaw, presentVersion, presentWholeVersion } from './present-details.ts';
@@ -17,6 +17,7 @@ import {
   DiffQuery,
   DiffSchema,
   RawQuery,
+  RawSchema,
   VersionListSchema,
   VersionParams,
   VersionSchema,

@@ -1,6 +1,27 @@
 import { Type, type TSchema } from 'typebox';
 import { closed, nullable, Timestamp, Uuid } from '../../platform/http/schema-parts.ts';
-import { HeaderSchema, recordFields } from '../schemas.ts';
+
+const HeaderSchema = Type.Object({
+  key: nullable(Type.String({ examples: ['order-7'] })),
+  key_base64: Type.Optional(Type.String({ examples: ['b3JkZXItNw=='] })),
+  value: nullable(Type.String({ examples: ['{"order_id":7}'] })),
+  value_base64: Type.Optional(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
+});
+
+/** Key, value and headers. */
+const recordFields = {
+  key_base64: nullable(Type.String({ examples: ['b3JkZXItNw=='] })),
+  value_base64: nullable(Type.String({ examples: ['eyJvcmRlcl9pZCI6N30='] })),
+  key_text: Type.Optional(Type.String()),
+  value_text: Type.Optional(Type.String()),
+  headers: Type.Array(HeaderSchema),
+};
+
+export const RawSchema: TSchema = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  ...recordFields,
+  version: Type.Integer({ minimum: 0 }),
+});
 
 const Version = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
 const Size = nullable(Type.Integer({ minimum: 0, description: 'Null for null, which is not empty.' }));
