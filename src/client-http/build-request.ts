@@ -38,7 +38,7 @@ export function buildRequest(id: OperationId, input: Input, context: RequestCont
   const { path: encoded, rest } = fillPath(id, path, input);
   const url = new URL(context.base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${encoded}`;
-  const hasBody = method === 'POST';
+  const hasBody = method === 'POST' || method === 'PATCH';
   if (!hasBody)
     for (const [name, value] of Object.entries(rest))
       for (const one of Array.isArray(value) ? (value as readonly unknown[]) : [value])

@@ -157,3 +157,11 @@ test('a revoked key is refused at once, also by other replicas', async () => {
   }
   assertError(await admin.delete('/api/v1/keys/unknown1'), 404, 'SYS_ACCESS_NOT_FOUND');
 });
+
+test('whoever may not delete a message may not plan to delete many', async () => {
+  const operator = await guarded.as(['sys_operator']);
+  const plan = (kind: string) =>
+    operator.post('/api/v1/dlq/redrives', { kind, filter: {}, reason: 'not needed' });
+  assertError(await plan('delete'), 403, 'SYS_AUTH_PERMISSION_DENIED');
+  for (const kind of ['retry', 'reopen', 'dead']) assert.equal((await plan(kind)).status, 202);
+});

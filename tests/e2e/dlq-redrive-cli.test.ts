@@ -75,6 +75,9 @@ describe('redrive dlq redrive', () => {
     assert.equal((await showRedrive(system.api, id)).state, 'running');
 
     assert.match((await run(['pause', id])).out, /paused/);
+    assert.match((await run(['pace', id.slice(0, 13), 'none'])).out, /paused, no limit/);
+    assert.match((await run(['pace', id, '0.5', '--reason', 'slower'])).out, /0\.5 per second/);
+    for (const wrong of ['fast', '0', '1e9', '-1']) assert.equal((await run(['pace', id, wrong])).code, 2);
     assert.match((await run(['resume', id])).out, /running/);
     assert.match((await run(['cancel', id])).out, /cancelled/);
     await endedRedrive(system.api, id, 'cancelled');

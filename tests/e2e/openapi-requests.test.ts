@@ -13,11 +13,12 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a request has in place of its example. */
 type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
 
-/** The examples of these do not succeed: nothing was read from a topic, no saga is stuck, and there are no keys. */
+/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys, the tag is another. */
 const refused: Readonly<Record<string, number>> = {
   forgetSource: 404,
   seekSource: 404,
   verifySource: 404,
+  patchRedrive: 412,
   retryStep: 409,
   skipStep: 409,
   resolveStep: 409,
@@ -134,6 +135,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   getGroup: storeFailure,
   getRedrive: () => addRedrive('planned'),
   listRedriveItems: () => addRedrive('planned'),
+  patchRedrive: () => addRedrive('planned'),
   followRedrive: () => addRedrive('expired'),
   startRedrive: () => addRedrive('planned'),
   pauseRedrive: () => addRedrive('running'),

@@ -4,7 +4,7 @@ import { UsageError } from '../exit-code.ts';
 import { nameOf, type Input, type Value, type Values } from './define-command.ts';
 
 /** A route as in the OpenAPI document: `POST /api/v1/outbox/orders/{id}/cancel`. */
-export type Route = `${'GET' | 'POST' | 'DELETE'} /api/v1/${string}`;
+export type Route = `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /api/v1/${string}`;
 
 const parameter = /\{(\w+)\}/g;
 

@@ -713,6 +713,27 @@ export type Operations = {
     }>;
     answer: Redrive;
   };
+  /** Change the rate or the canary of a redrive. A new rate is effective within a second, also on a running redrive. The canary can be changed only before the start. */
+  patchRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      rate_per_second?: number | null | undefined;
+      canary?:
+        | Readonly<{
+            /** How many published messages each stage ends at, in all, ascending; then all others. */
+            stages?: readonly number[] | undefined;
+            /** How long a stage is watched after its last message. */
+            watch_seconds?: number | undefined;
+            /** The redrive stops if more than this share comes back as dead letters. */
+            stop_percent?: number | undefined;
+          }>
+        | null
+        | undefined;
+      reason?: string | undefined;
+    }>;
+    answer: Redrive;
+  };
   /** Cancel a redrive. After the answer no further message is claimed. Those that wait end as cancelled; those in flight are settled. */
   cancelRedrive: {
     input: Readonly<{

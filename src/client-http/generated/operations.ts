@@ -29,6 +29,7 @@ export const operations = {
   planRedrive: { method: 'POST', path: '/api/v1/dlq/redrives' },
   findRedriveIds: { method: 'GET', path: '/api/v1/dlq/redrives/ids' },
   getRedrive: { method: 'GET', path: '/api/v1/dlq/redrives/{id}' },
+  patchRedrive: { method: 'PATCH', path: '/api/v1/dlq/redrives/{id}', takesTag: true },
   cancelRedrive: { method: 'POST', path: '/api/v1/dlq/redrives/{id}/cancel' },
   followRedrive: { method: 'GET', path: '/api/v1/dlq/redrives/{id}/events', isText: true },
   listRedriveItems: { method: 'GET', path: '/api/v1/dlq/redrives/{id}/items' },

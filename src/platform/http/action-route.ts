@@ -11,7 +11,7 @@ export type By = Readonly<{ actor: string; reason: string | null }>;
 
 /** A route by which a person changes an item. */
 export type ActionRoute<Params extends TSchema, Body extends TSchema, Query extends TSchema> = Readonly<{
-  method?: 'POST' | 'DELETE';
+  method?: 'POST' | 'PATCH' | 'DELETE';
   path: string;
   access: RouteAccess;
   operationId: string;

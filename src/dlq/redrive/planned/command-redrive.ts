@@ -30,7 +30,7 @@ export async function changeRedrive(tx: Queryable, { id, command, actor, reason 
   await tx.query(sql`
     UPDATE dlq.redrives
     SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
-        ${timesOf(command, state)}
+        revision = revision + 1, ${timesOf(command, state)}
     WHERE id = ${id}`);
   await notify(tx, redrivesChannel);
 }

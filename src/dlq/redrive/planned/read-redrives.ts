@@ -18,6 +18,8 @@ import {
 
 export type Redrive = Readonly<{
   id: string;
+  /** Counts the changes by people. */
+  revision: bigint;
   kind: RedriveKind;
   state: RedriveState;
   stateReason: string | null;
@@ -57,7 +59,7 @@ export type RedriveItem = Readonly<{
 }>;
 
 const columns: Sql = sql`
-  t.id, t.kind, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.policy, t.counts AS plan, t.receipt,
+  t.id, t.kind, t.revision, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.policy, t.counts AS plan, t.receipt,
   t.stage, t.waiting_for AS "waitingFor", ${epochMs(sql`t.watch_until`)} AS "watchUntil",
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
   ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",

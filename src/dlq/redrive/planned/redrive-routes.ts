@@ -1,7 +1,10 @@
+import type { FastifyReply } from 'fastify';
 import type { Static } from 'typebox';
 import type { Permission } from '../../../kernel/access/permissions.ts';
+import { requireAlso } from '../../../platform/http/access/guard-access.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import { actorOf } from '../../../platform/http/actor.ts';
+import { entityTagOf } from '../../../platform/http/entity-tag.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../../platform/http/list-route.ts';
@@ -32,6 +35,7 @@ import {
   type Redrive,
   type RedriveItem,
 } from './read-redrives.ts';
+import { patchRedrive } from './patch-redrive.ts';
 import * as schemas from './redrive-schemas.ts';
 import type { RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
@@ -44,6 +48,7 @@ export function addRedrivePlanRoutes(app: HttpApp, deps: RedriveRouteDeps): void
   addCreateRoute(app, deps);
   addEventsRoute(app, deps);
   addReadRoutes(app, deps);
+  addPatchRoute(app, deps);
   for (const one of commands) addCommandRoute(app, deps, one);
 }
 
@@ -66,6 +71,8 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
     async (request, reply) => {
       const { body } = request;
       const { kind = 'retry', reason } = body;
+      const needed = neededFor(kind, body);
+      if (needed !== null) requireAlso(request, needed);
       const id = await createRedrive(deps, {
         kind,
         filter: readFilter(body.filter),
@@ -76,6 +83,23 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
       return reply.status(202).send({ id, state: 'planning' });
     },
   );
+}
+
+/** Whoever may not decide about one message may not plan that decision for many. */
+function neededFor(
+  kind: RedriveKind,
+  { reopen = false }: Static<typeof schemas.NewRedriveBody>,
+): Permission | null {
+  switch (kind) {
+    case 'retry':
+      return reopen ? 'dlq:messages:reopen' : null;
+    case 'reopen':
+      return 'dlq:messages:reopen';
+    case 'dead':
+      return 'dlq:messages:mark-dead';
+    case 'delete':
+      return 'dlq:messages:delete';
+  }
 }
 
 /** A bulk decision sends nothing: what says how to send must not be ignored. */
@@ -152,11 +176,12 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
         summary: 'Get one redrive with its counts',
         description: 'Shows the plan, the progress and, at the end, the receipt.',
         errors: [404],
+        hasEtag: true,
         params: schemas.RedriveParams,
         response: { 200: schemas.RedriveSchema },
       },
     },
-    async (request, reply) => reply.send(await showRedrive(deps, readId(request.params.id))),
+    async (request, reply) => reply.send(await showRedrive(deps, readId(request.params.id), reply)),
   );
   const lines = createItemLines(deps.db);
   addListRoute(app, {
@@ -226,8 +251,9 @@ const listedItemBytes = 8000;
 
 const readId = (id: string): string => readUuidField('dlq', 'id', id);
 
-async function showRedrive({ db }: CreateDeps, id: string): Promise<Json> {
+async function showRedrive({ db }: CreateDeps, id: string, reply?: FastifyReply): Promise<Json> {
   const redrive = await getRedrive(db, id);
+  reply?.header('etag', entityTagOf(redrive.revision));
   return presentWholeRedrive(redrive, await readProgress(db, id));
 }
 
@@ -265,6 +291,34 @@ const commands: readonly CommandRoute[] = [
       'After the answer no further message is claimed. Those that wait end as cancelled; those in flight are settled.',
   },
 ];
+
+function addPatchRoute(app: HttpApp, deps: RedriveRouteDeps): void {
+  addActionRoute(app, {
+    method: 'PATCH',
+    path: `${root}/:id`,
+    access: { permission: 'dlq:redrives:start' },
+    operationId: 'patchRedrive',
+    summary: 'Change the rate or the canary of a redrive',
+    description:
+      'A new rate is effective within a second, also on a running redrive. The canary can be changed only before the start.',
+    errors: [404, 409, 422],
+    ifMatch: 'dlq',
+    params: schemas.RedriveParams,
+    body: schemas.RedrivePatchBody,
+    answer: schemas.RedriveSchema,
+    async act({ params, body: { rate_per_second, canary }, by, tags, reply }) {
+      const id = readId(params.id);
+      const options = {
+        ...(rate_per_second === undefined ? {} : { rate_per_second }),
+        ...(canary === undefined ? {} : { canary: readCanary(canary, deps) }),
+      };
+      if (Object.keys(options).length === 0)
+        throw invalidField('dlq', 'rate_per_second', 'required', 'or canary must be sent');
+      await patchRedrive(deps.db, { id, tags, options, ...by });
+      return showRedrive(deps, id, reply);
+    },
+  });
+}
 
 function addCommandRoute(
   app: HttpApp,

@@ -85,6 +85,13 @@ export const NewRedriveBody = Type.Object(
   closed,
 );
 
+const { rate_per_second, canary } = NewRedriveBody.properties;
+
+export const RedrivePatchBody = Type.Object(
+  { rate_per_second, canary, reason: Type.Optional(Reason) },
+  { ...closed, examples: [{ rate_per_second: 50, reason: 'the consumer keeps up' }] },
+);
+
 export const RedriveParams = Type.Object({ id: Uuid });
 export const RedriveListQuery = Type.Object(
   {

@@ -61,6 +61,11 @@ function requirePermission(principal: Principal, { permission, scope }: NeedsPer
     throw denied(`this needs the permission ${permission} in a role that is not narrowed`, permission);
 }
 
+/** A permission that the route needs only for some requests, besides the one that it declares. */
+export function requireAlso({ principal }: Pick<FastifyRequest, 'principal'>, permission: Permission): void {
+  requirePermission(principal, { permission });
+}
+
 async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
   if (scope?.in !== 'item' || mayEverywhere(request.principal, permission)) return;
   const names = await scope.namesOf(request);
