@@ -50,6 +50,7 @@ const samples: Readonly<Record<string, string>> = {
   id: uuid,
   ids: uuid,
   partition: '0',
+  rate: '50',
   file: workflow,
   url: 'http://127.0.0.1:1',
 };
