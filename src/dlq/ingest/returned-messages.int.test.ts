@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { eventually } from '../../../tests/support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { claimAll, outcomesOf, settleAll, startRedrive } from '../../../tests/support/running-redrive.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { ReturnedAttempt } from '../domain/arrivals.ts';
 import type { Canary } from '../domain/canary.ts';
@@ -126,22 +128,30 @@ test('a return that arrives while the receipt is being written waits for it', as
   const redrive = await sendAll(['a'], { isWatched: false });
   const [id = ''] = await idsOf(redrive);
   let marking: Promise<void> = Promise.resolve();
-  await db.transaction(async (tx) => {
-    await tx.query(sql`SELECT 1 FROM dlq.redrives FOR UPDATE`);
-    await tx.query(sql`UPDATE dlq.redrives SET receipt = '{}'`);
-    marking = mark(returnOf(id));
-    await untilWaiting();
-  });
+  const slow: Database = {
+    ...db,
+    transaction: (work) =>
+      db.transaction(async (tx) => {
+        const done = await work(tx);
+        marking = mark(returnOf(id));
+        await untilWaiting();
+        return done;
+      }),
+  };
+  assert.equal(await finishRedrive(slow, redrive), true);
   await marking;
   assert.deepEqual(await outcomesOf(db, redrive.id), ['published']);
 });
 
 async function untilWaiting(): Promise<void> {
-  for (let waiting = 0; waiting === 0;) {
-    const rows = await database.db.query(sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
-    waiting = rows.length;
-  }
+  await eventually(
+    async () => {
+      const rows = await database.db.query(sql`
+        SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      assert.equal(rows.length, 1);
+    },
+    { withinMs: 4000 },
+  );
 }
 
 const matched = async (letters: readonly DeadLetter[]): Promise<readonly (string | null)[]> =>
