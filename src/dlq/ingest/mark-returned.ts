@@ -8,7 +8,7 @@ import type { ReturnedAttempt } from '../domain/arrivals.ts';
 /**
  * Marks the redrive items whose attempts came back as dead letters, whatever became of the messages. The caller has
  * locked the messages; the lock on the redrives orders this before or after a receipt, which does not change any more:
- * behind it only `came_back_at` is set. Ingest never updates a redrive.
+ * behind it only `came_back_at` is set. Ingest never updates a redrive. An item that waits has no attempt.
  */
 export async function markReturned(tx: Queryable, returned: readonly ReturnedAttempt[]): Promise<void> {
   if (returned.length === 0) return;
@@ -37,7 +37,7 @@ export async function markReturned(tx: Queryable, returned: readonly ReturnedAtt
     FROM ${rows}
     WHERE i.message_id = returned.id AND i.attempt_no = COALESCE(returned.attempt, i.attempt_no)
       AND (returned.is_same OR i.target = returned.topic)
-      AND i.claim_epoch IS NOT NULL AND i.came_back_at IS NULL
+      AND i.came_back_at IS NULL
       AND (i.outcome IS NULL OR i.outcome = ANY(${mayComeBack}::text[]))`);
 }
 

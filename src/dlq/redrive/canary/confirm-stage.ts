@@ -14,7 +14,9 @@ type Place = Readonly<{ target: string; partition: number; offset: bigint }>;
 /** What is found out once per window. */
 export type Findings = {
   places?: readonly Place[];
-  /** Whether all readers had committed beyond the places. */
+  /** The consumer group that had not committed beyond the places at the last attempt. */
+  behind?: string;
+  /** All groups had committed beyond the places. */
   isRead?: true;
   ends?: readonly PartitionInfo[];
 };
@@ -34,7 +36,11 @@ export async function confirmStage(
   if (broker === null) return 'no broker is configured';
   findings.places ??= await readPlaces(deps.db, redriveId);
   if (findings.isRead !== true) {
-    const missing = await findUnread({ ...deps, broker }, { redriveId, places: findings.places }, signal);
+    const missing = await findUnread(
+      { ...deps, broker },
+      { redriveId, findings, places: findings.places },
+      signal,
+    );
     if (missing !== null) return missing;
     findings.isRead = true;
   }
@@ -57,35 +63,57 @@ async function readPlaces(db: Database, redriveId: string): Promise<readonly Pla
     GROUP BY i.target, i.partition ORDER BY i.target, i.partition`);
 }
 
-type Readers = Readonly<{ redriveId: string; places: readonly Place[] }>;
+type Question = Readonly<{ redriveId: string; findings: Findings; places: readonly Place[] }>;
+type KnownBroker = NonNullable<ConfirmDeps['broker']>;
 
 /** The first consumer group that has not committed beyond a published offset. */
 async function findUnread(
-  { db, broker }: Readonly<{ db: Database; broker: NonNullable<ConfirmDeps['broker']> }>,
-  { redriveId, places }: Readers,
+  { db, broker }: Readonly<{ db: Database; broker: KnownBroker }>,
+  { redriveId, findings, places }: Question,
   signal: AbortSignal,
 ): Promise<string | null> {
   const targets = new Set(places.map(({ target }) => target));
-  const listing = await broker.partitions((topic) => targets.has(topic), signal, [...targets]);
+  const { partitions } = await broker.partitions((topic) => targets.has(topic), signal, [...targets]);
   const named = await readNamedGroups(db, redriveId);
-  const committed = await readCommitted(broker, listing.partitions, [...named.keys()], signal);
-  for (const target of targets) {
-    const ofTarget = places.filter((place) => place.target === target);
-    const groups = [...committed].filter(
-      ([group, offsets]) =>
-        named.get(group)?.has(target) === true || offsets.some(({ topic }) => topic === target),
-    );
-    if (groups.length === 0) return `no consumer group of ${target} is known`;
-    for (const [group, offsets] of groups)
-      for (const { partition, offset } of ofTarget) {
-        const found = offsets.find((one) => one.topic === target && one.partition === partition);
-        if (found === undefined)
-          return `consumer group ${group} has committed no offset of ${target}/${partition}`;
-        if (found.offset <= offset)
-          return `consumer group ${group} is at offset ${found.offset} of ${target}/${partition}, not beyond ${offset}`;
-      }
+  const unreadBy = (group: string, offsets: Committed): string | null =>
+    places
+      .filter(({ target }) => isReader({ named, group, offsets }, target))
+      .map((place) => unreadPlace(group, offsets, place))
+      .find((missing) => missing !== null) ?? null;
+
+  // Usually it is still the same group, and the others need not be asked.
+  if (findings.behind !== undefined) {
+    const missing = unreadBy(findings.behind, await broker.committed(findings.behind, partitions, signal));
+    if (missing !== null) return missing;
+  }
+  const committed = await readCommitted(broker, { partitions, named: [...named.keys()] }, signal);
+  for (const target of targets)
+    if (![...committed].some(([group, offsets]) => isReader({ named, group, offsets }, target)))
+      return `no consumer group of ${target} is known`;
+  for (const [group, offsets] of committed) {
+    const missing = unreadBy(group, offsets);
+    if (missing === null) continue;
+    findings.behind = group;
+    return missing;
   }
   return null;
+}
+
+type Group = Readonly<{
+  named: ReadonlyMap<string, ReadonlySet<string>>;
+  group: string;
+  offsets: Committed;
+}>;
+
+function isReader({ named, group, offsets }: Group, target: string): boolean {
+  return named.get(group)?.has(target) === true || offsets.some(({ topic }) => topic === target);
+}
+
+function unreadPlace(group: string, offsets: Committed, { target, partition, offset }: Place): string | null {
+  const found = offsets.find((one) => one.topic === target && one.partition === partition);
+  if (found === undefined) return `consumer group ${group} has committed no offset of ${target}/${partition}`;
+  if (found.offset > offset) return null;
+  return `consumer group ${group} is at offset ${found.offset} of ${target}/${partition}, not beyond ${offset}`;
 }
 
 /** The targets by the groups that failed on the messages of the plan. */
@@ -108,9 +136,8 @@ const parallelGroups = 8;
 
 /** The offsets of the named groups, and of every group of the cluster that has committed one of these partitions. */
 async function readCommitted(
-  broker: NonNullable<ConfirmDeps['broker']>,
-  partitions: readonly PartitionInfo[],
-  named: readonly string[],
+  broker: KnownBroker,
+  { partitions, named }: Readonly<{ partitions: readonly PartitionInfo[]; named: readonly string[] }>,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Committed>> {
   const all = [...new Set([...named, ...(await broker.groups(signal))])];

@@ -51,9 +51,9 @@ function timesOf(command: RedriveCommand, state: RedriveState): Sql {
     case 'start':
       return sql`started_at = clock_timestamp()`;
     case 'cancel':
-      return sql`finished_at = clock_timestamp()`;
+      return sql`finished_at = clock_timestamp(), waiting_for = NULL`;
     case 'pause':
-      return sql`paused_at = clock_timestamp()`;
+      return sql`paused_at = clock_timestamp(), waiting_for = NULL`;
     case 'resume':
       return state === 'paused'
         ? sql`watch_until = watch_until + (clock_timestamp() - COALESCE(paused_at, clock_timestamp())), paused_at = NULL`
