@@ -34,13 +34,13 @@ describe('redrive dlq redrive', () => {
     });
     return { code, ...texts };
   };
-  const plan = async (rate: number): Promise<string> => {
+  const plan = async (...options: readonly string[]): Promise<string> => {
     await storeRecords(
       system.db,
       topic,
       Array.from({ length: 30 }, (_, i) => ({ key: `k${i}`, value: `${i}` })),
     );
-    const planned = await run(['plan', topic, '--rate', String(rate), '--reason', 'the consumer was fixed']);
+    const planned = await run(['plan', topic, ...options, '--reason', 'the consumer was fixed']);
     assert.equal(planned.code, 0, planned.err);
     assert.match(planned.out, /state +planned/);
     assert.match(planned.out, /selected +30/);
@@ -48,7 +48,7 @@ describe('redrive dlq redrive', () => {
   };
 
   test('plans, starts, follows and shows the receipt', async () => {
-    const id = await plan(1000);
+    const id = await plan('--rate', '1000');
     assert.match((await run(['receipt', id])).err, /no receipt yet/);
     assert.match((await run(['start', id])).out, new RegExp(`${id} running`));
     const watched = await run(['watch', id]);
@@ -61,7 +61,7 @@ describe('redrive dlq redrive', () => {
   });
 
   test('Ctrl-C in watch leaves the redrive running and says how to follow and pause it', async () => {
-    const id = await plan(1);
+    const id = await plan('--rate', '1');
     await run(['start', id]);
     const interrupt = new AbortController();
     const watching = run(['watch', id], interrupt.signal);
@@ -83,5 +83,21 @@ describe('redrive dlq redrive', () => {
     await endedRedrive(system.api, id, 'cancelled');
     assert.equal((await run(['watch', id])).code, 1);
     assert.match((await run(['start', id])).err, /redrive is cancelled: start needs planned/);
+  });
+
+  test('plans a canary, and shows its stage', async () => {
+    const id = await plan('--canary', '2,5', '--watch-seconds', '60', '--stop-percent', '5');
+    await run(['start', id]);
+    await eventually(async () =>
+      assert.match((await run(['show', id])).out, /stage +1 of 3 \(up to 2\), watched until 20/),
+    );
+    assert.match(
+      (await run(['show', id])).out,
+      /canary +2, 5, then all; watched for 60 s; stops above 5 %[^]*published +2/,
+    );
+    await run(['cancel', id]);
+    const wrong = await run(['plan', topic, '--canary', '1;5', '--reason', 'x']);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.err, /Must be whole numbers separated by commas, such as 1,5,25\./);
   });
 });

@@ -9,7 +9,7 @@ import { tooManyReturned, type Canary } from '../../domain/canary.ts';
 import { reapAttempts } from '../settle-messages.ts';
 import type { LeasedRedrive } from '../planned/redrives-table.ts';
 import type { ConfirmDeps } from './confirm-stage.ts';
-import { drawStage } from './draw-stage.ts';
+import { chooseDraw, storeDraw } from './draw-stage.ts';
 import { readShare } from './read-stage.ts';
 import { createCanaryRun, type CanaryRun } from './run-canary.ts';
 
@@ -196,7 +196,8 @@ test('a draw takes the heads of keys first, and the causes in turn', async () =>
       await insertItems(redrive.id, planned);
       const before = new Set<number>();
       for (const [i, count] of bounds.entries()) {
-        await drawStage(database.db, { redriveId: redrive.id, stage: i + 1, count, hasOrder: true });
+        const positions = await chooseDraw(database.db, { redriveId: redrive.id, count, hasOrder: true });
+        await storeDraw(database.db, { redriveId: redrive.id, stage: i + 1, positions });
         const rows = await database.db.query<{ position: number }>(sql`
           SELECT position FROM dlq.redrive_items WHERE redrive_id = ${redrive.id} AND stage = ${i + 1}`);
         const now = rows.map(({ position }) => position);

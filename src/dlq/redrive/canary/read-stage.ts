@@ -16,7 +16,10 @@ export async function readStage(db: Queryable, redriveId: string): Promise<Stage
     FROM dlq.redrives r WHERE r.id = ${redriveId}`);
   if (row === undefined || row.canary === null) return null;
   const { canary, stage, remainingMs } = row;
-  const counts = isRest(canary, stage) ? await countRest(db, redriveId) : await countStaged(db, redriveId);
+  const isWatched = remainingMs !== null;
+  const counts = isRest(canary, stage)
+    ? await countRest(db, redriveId, { isWatched })
+    : await countStaged(db, redriveId);
   return { canary, view: { ...counts, stage, remainingMs } };
 }
 
@@ -53,9 +56,14 @@ async function countStaged(db: Queryable, redriveId: string): Promise<Counts> {
   return row ?? { open: 0, acked: 0, sample: 0, returned: 0, hasUndrawn: false };
 }
 
-async function countRest(db: Queryable, redriveId: string): Promise<Counts> {
+/** A window begins when every message has an outcome, so it is not asked again: at the end all of them are read. */
+async function countRest(
+  db: Queryable,
+  redriveId: string,
+  { isWatched }: Readonly<{ isWatched: boolean }>,
+): Promise<Counts> {
   const [row] = await db.query<Readonly<{ isOpen: boolean; isAcked: boolean }>>(sql`
-    SELECT EXISTS (SELECT 1 FROM dlq.redrive_items i
+    SELECT NOT ${isWatched} AND EXISTS (SELECT 1 FROM dlq.redrive_items i
                    WHERE i.redrive_id = ${redriveId} AND i.outcome IS NULL) AS "isOpen",
            EXISTS (SELECT 1 FROM dlq.redrive_items i
                    WHERE i.redrive_id = ${redriveId} AND i.stage IS NOT NULL AND ${isAcked}) AS "isAcked"`);

@@ -14,7 +14,7 @@ import {
 import { stopRedrive } from '../planned/end-redrive.ts';
 import { exclusiveLock, holdRedrive, type LeasedRedrive } from '../planned/redrives-table.ts';
 import { confirmStage, type ConfirmDeps, type Findings } from './confirm-stage.ts';
-import { drawStage } from './draw-stage.ts';
+import { chooseDraw, storeDraw } from './draw-stage.ts';
 import { readShare, readStage } from './read-stage.ts';
 
 export type CanaryDeps = ConfirmDeps & Readonly<{ clock: Clock }>;
@@ -57,6 +57,8 @@ export function createCanaryRun(deps: CanaryDeps, redrive: LeasedRedrive): Canar
         case 'finish':
           return taken.step;
         case 'draw':
+          await draw(deps.db, redrive, taken.count);
+          return atOnce;
         case 'watch':
           window = null;
           return atOnce;
@@ -80,26 +82,36 @@ type Window = { sinceMs: number; tryAtMs: number; findings: Findings; waitingFor
 
 type Taken = (CanaryStep | Readonly<{ step: 'ended' }>) & Readonly<{ canary?: Canary }>;
 
-/** Decides on the next step while nobody else changes the redrive, and writes it. */
+/** Decides on the next step while nobody else changes the redrive. */
 async function takeStep(db: Database, redrive: LeasedRedrive, confirmingMs: number): Promise<Taken> {
   return db.transaction(
     async (tx) => {
       if ((await holdRunning(tx, redrive)) === null) return { step: 'ended' };
-      // A draw sorts up to a million items.
-      await tx.query(sql`SET LOCAL statement_timeout = '60s'`);
       const stage = await readStage(tx, redrive.id);
       if (stage === null) return { step: 'finish' };
       const { canary, view } = stage;
       const step = canaryStep(canary, { ...view, confirmingMs });
-      if (step.step === 'draw')
-        await drawStage(tx, {
-          redriveId: redrive.id,
-          stage: view.stage,
-          count: step.count,
-          hasOrder: redrive.options.order === 'key',
-        });
       if (step.step === 'watch') await startWindow(tx, redrive, canary);
       return { ...step, canary };
+    },
+    { isPatient: true },
+  );
+}
+
+/** What was chosen is stored if the stage still wants it. */
+async function draw(db: Database, redrive: LeasedRedrive, count: number): Promise<void> {
+  const redriveId = redrive.id;
+  const chosen = await chooseDraw(db, { redriveId, count, hasOrder: redrive.options.order === 'key' });
+  await db.transaction(
+    async (tx) => {
+      if ((await holdRunning(tx, redrive)) === null) return;
+      const stage = await readStage(tx, redriveId);
+      if (stage === null) return;
+      const { canary, view } = stage;
+      const step = canaryStep(canary, { ...view, confirmingMs: 0 });
+      if (step.step !== 'draw') return;
+      const positions = chosen.slice(0, step.count);
+      await storeDraw(tx, { redriveId, stage: view.stage, positions });
     },
     { isPatient: true },
   );

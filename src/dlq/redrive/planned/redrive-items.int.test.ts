@@ -8,7 +8,8 @@ import {
   startRedrive,
   tryClaim,
 } from '../../../../tests/support/running-redrive.ts';
-import { sql } from '../../../platform/postgres/sql.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
+import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { reapAttempts, type AttemptOutcome } from '../settle-messages.ts';
 import { finishRedrive } from './end-redrive.ts';
 import { endLostItems } from './settle-items.ts';
@@ -40,6 +41,30 @@ test('a message with another epoch than the plan saw is skipped, with the rest o
   const { batch } = await claimAll(database.db, redrive);
   assert.equal(batch.messages.length, 1);
   assert.deepEqual(await outcomesOf(database.db, redrive.id), ['skipped', null, 'skipped']);
+});
+
+test('a message that somebody touches while it is being claimed is not claimed', async () => {
+  const { db } = database;
+  const redrive = await startRedrive(db, ['a']);
+  const touched: Database = {
+    ...db,
+    transaction: (work, options) =>
+      db.transaction(
+        (tx) =>
+          work({
+            async query<Row>(statement: Sql): Promise<readonly Row[]> {
+              const rows = await tx.query<Row>(statement);
+              if (statement.text.includes('"isUnchanged"'))
+                await db.query(sql`
+                  UPDATE dlq.dlq_messages SET lease_epoch = nextval('platform.lease_epochs')`);
+              return rows;
+            },
+          }),
+        options,
+      ),
+  };
+  assert.equal(await tryClaim(touched, redrive), 'locked');
+  assert.deepEqual(await outcomesOf(db, redrive.id), [null]);
 });
 
 test('a released item waits again, under the epoch that its message has now', async () => {
