@@ -47,6 +47,8 @@ describe('migrate down', () => {
 
   test('off a terminal it changes and locks nothing without --yes', async () => {
     const refused = await database.db.transaction(async (tx) => {
+      // The command may take longer to start than a session may idle in a transaction.
+      await tx.query(sql`SET LOCAL idle_in_transaction_session_timeout = 0`);
       await tx.query(sql`LOCK TABLE dlq.dlq_messages`);
       return runRedrive(['migrate', 'down', 'dlq', '--to', '0'], { ...databaseEnv(database.url) });
     });
