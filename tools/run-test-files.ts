@@ -78,13 +78,19 @@ function showSlowest(seconds: ReadonlyMap<string, number>): void {
 }
 
 /** Unit tests share one process, which takes a tenth of the time. Returns the exit code. */
-export async function runUnitTests(files: readonly string[], options: TestOptions): Promise<number> {
+export async function runUnitTests(
+  files: readonly string[],
+  options: TestOptions,
+  signal: AbortSignal,
+): Promise<number> {
   const flags = Object.entries(options).flatMap(([name, value]) =>
     [value].flat().map((one) => (one === true ? `--${name}` : `--${name}=${one}`)),
   );
   const child = spawn(process.execPath, ['--test', '--test-isolation=none', ...flags, ...files], {
     stdio: 'inherit',
+    signal,
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  // An abort is an error of the process.
+  const [code] = (await once(child, 'exit').catch(() => [1])) as [number | null];
   return code ?? 1;
 }

@@ -8,7 +8,7 @@ import { buildGoTools, whyNoGoTools } from './go/go-tools.ts';
 import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
 import { findPgBouncer, startPgBouncer } from './pgbouncer/start-pgbouncer.ts';
 import { needsSessions } from './pgbouncer/needs-sessions.ts';
-import { readOptions, runTestFiles, runUnitTests, type TestOptions } from './run-test-files.ts';
+import { readOptions, runTestFiles, runUnitTests } from './run-test-files.ts';
 import { longestFirst } from './test-order.ts';
 
 /**
@@ -40,18 +40,17 @@ async function main(args: readonly string[]): Promise<number> {
   const units = files.filter(isUnitTest);
   const others = longestFirst(files.filter((file) => !isUnitTest(file) && !isSkipped(file, pooler)));
   const stops = [await provideCompileCache(process.env)];
+  const ending = endingAfter(pooler === undefined ? runMinutes : poolerRunMinutes);
   try {
     // The servers start meanwhile.
-    const unitRun = units.length === 0 ? 0 : runUnitTests(units, options);
+    const unitRun = units.length === 0 ? 0 : runUnitTests(units, options, ending.signal);
     const isReady = others.length === 0 || (await provideServers(others, pooler, stops));
     const unitCode = await unitRun;
-    if (!isReady) return 1;
+    if (!isReady || ending.signal.aborted) return 1;
     if (others.length === 0) return unitCode;
-    return Math.max(
-      unitCode,
-      await runWithin(pooler === undefined ? runMinutes : poolerRunMinutes, others, options),
-    );
+    return Math.max(unitCode, await runTestFiles(others, options, ending.signal));
   } finally {
+    ending.clear();
     for (const stop of stops.toReversed()) await stop();
   }
 }
@@ -72,7 +71,7 @@ async function provideServers(
 }
 
 /** A test that fails before it stops its server keeps its file running; the run must end all the same. */
-async function runWithin(minutes: number, files: readonly string[], options: TestOptions): Promise<number> {
+function endingAfter(minutes: number): Readonly<{ signal: AbortSignal; clear(): void }> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   process.on('SIGINT', end).on('SIGTERM', end);
@@ -80,11 +79,7 @@ async function runWithin(minutes: number, files: readonly string[], options: Tes
     process.stderr.write(`\nthe tests did not end within ${minutes} minutes\n`);
     end();
   }, minutes * 60_000);
-  try {
-    return await runTestFiles(files, options, ending.signal);
-  } finally {
-    clearTimeout(watchdog);
-  }
+  return { signal: ending.signal, clear: () => clearTimeout(watchdog) };
 }
 
 function isSkipped(file: string, pooler: string | undefined): boolean {
