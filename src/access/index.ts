@@ -11,6 +11,7 @@ import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Wake } from '../platform/work/wake.ts';
 import type { Worker } from '../platform/work/work.ts';
 import { createAuthenticate } from './authenticate.ts';
+import { limitFailures } from './failed-attempts.ts';
 import { createApiKeys } from './keys/api-keys.ts';
 import { addKeyRoutes } from './keys/key-routes.ts';
 import type { Maker } from './keys/keys-table.ts';
@@ -64,15 +65,17 @@ export function createAccess(deps: AccessDeps): Access {
     authenticate:
       jwt === null || issuer === null
         ? everybodyIs(options.mode)
-        : createAuthenticate({
-            policy,
-            verifyToken: (token) => verifyToken(issuer, jwt, token),
-            verifyKey: apiKeys === null ? undefined : keys.verify,
-            async onPrincipal(principal, claims) {
-              makers.set(principal, claims);
-              if (apiKeys !== null) await keys.noteMaker(claims);
-            },
-          }),
+        : limitFailures(
+            createAuthenticate({
+              policy,
+              verifyToken: (token) => verifyToken(issuer, jwt, token),
+              verifyKey: apiKeys === null ? undefined : keys.verify,
+              async onPrincipal(principal, claims) {
+                makers.set(principal, claims);
+                if (apiKeys !== null) await keys.noteMaker(claims);
+              },
+            }),
+          ),
     addRoutes(app) {
       addMeRoute(app, { clock, environment });
       addKeyRoutes(app, {

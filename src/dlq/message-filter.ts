@@ -1,4 +1,7 @@
+import type { NameFilter } from '../kernel/access/scope.ts';
+import { likePattern } from '../kernel/glob/like-pattern.ts';
 import { invalidField } from '../platform/http/slice-input.ts';
+import { isNamed } from '../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 import type { Status } from './domain/message.ts';
 
@@ -21,6 +24,8 @@ export type MessageFilter = Readonly<{
   isArchived?: boolean;
   /** All its words, in any order and case, in the error or the beginning of the value. */
   text?: string;
+  /** The original topics that the caller may see; by default all. */
+  names?: NameFilter;
   /** What must not hold; of several values none. */
   not?: Excluded;
 }>;
@@ -69,11 +74,23 @@ export function conditionsOf(
   filter: MessageFilter,
   covered: ReadonlySet<IndexedField> = new Set(),
 ): readonly Sql[] {
-  const { topic, status, fingerprint, errorClass, key, consumerGroup, isUnroutable, text, not = {} } = filter;
+  const {
+    topic,
+    status,
+    fingerprint,
+    errorClass,
+    key,
+    consumerGroup,
+    isUnroutable,
+    text,
+    not = {},
+    names = null,
+  } = filter;
   const { facets } = tablesOf(filter);
   const has = <Value>(field: IndexedField, value: Value | undefined, condition: (value: Value) => Sql) =>
     value === undefined || covered.has(field) ? [] : [condition(value)];
   return [
+    ...(names === null ? [] : [isNamed(sql`t.original_topic`, names)]),
     ...has('topic', topic, hasTopic),
     ...has('status', status, (some) => sql`t.status = ANY(${some}::text[])`),
     ...has('fingerprint', fingerprint, (one) => sql`t.fingerprint = ${one}`),
@@ -117,14 +134,6 @@ function hasTopic(topic: string): Sql {
   if (!isGlob(topic)) return sql`(t.original_topic = ${topic} OR t.source_topic = ${topic})`;
   const pattern = likePattern(topic);
   return sql`(t.original_topic LIKE ${pattern} OR t.source_topic LIKE ${pattern})`;
-}
-
-/** `*` is any number of characters, `?` is one; all others stand for themselves. */
-export function likePattern(glob: string): string {
-  return glob
-    .replaceAll(/[\\%_]/g, String.raw`\$&`)
-    .replaceAll('*', '%')
-    .replaceAll('?', '_');
 }
 
 /** A message that is not indexed yet is read itself, so that this is exact at any time. */

@@ -1,6 +1,10 @@
 import type { Header } from '../kernel/broker-record.ts';
 import { AppError } from '../kernel/errors.ts';
 import { isUuid } from '../kernel/uuid.ts';
+import { scopeOfItem } from '../platform/http/access/item-scope.ts';
+import type { ItemScope } from '../platform/http/access/route-access.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { sql } from '../platform/postgres/sql.ts';
 import type { MessageState, Status } from './domain/message.ts';
 
 /** A message as the flows hand it to each other. */
@@ -76,6 +80,35 @@ export type Keyset = Readonly<{ createdAt: string; id: string }>;
 
 export function messageNotFound(id: string): AppError {
   return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq message not found: ${id}`);
+}
+
+/** A role may be narrowed to topics; the original topic of the message counts. */
+export function messageScope(db: Queryable): ItemScope {
+  return scopeOfItem('topics', {
+    param: 'id',
+    read: parseMessageId,
+    async namesOf(id) {
+      const rows = await db.query<{ topic: string }>(sql`
+        SELECT original_topic AS topic FROM dlq.dlq_messages WHERE id = ${id}
+        UNION ALL
+        SELECT original_topic AS topic FROM dlq.dlq_messages_archive WHERE id = ${id}`);
+      return rows.length === 0 ? undefined : rows.map(({ topic }) => topic);
+    },
+    notFound: messageNotFound,
+  });
+}
+
+/** For an action that may choose another topic: `target_topic` of the body must be in scope, too. */
+export function targetScope(db: Queryable): ItemScope {
+  const ofMessage = messageScope(db);
+  return {
+    ...ofMessage,
+    async namesOf(request) {
+      const { target_topic: target } = request.body as Readonly<{ target_topic?: string }>;
+      const names = await ofMessage.namesOf(request);
+      return names === undefined || target === undefined ? names : [...names, target];
+    },
+  };
 }
 
 /** Rejects an invalid id before it reaches the database; clients rely on the wording. */

@@ -1,8 +1,12 @@
 import { Type } from 'typebox';
 import { AppError } from '../kernel/errors.ts';
 import { formatInstant } from '../kernel/timestamp.ts';
+import { scopeOfItem } from '../platform/http/access/item-scope.ts';
+import type { ItemScope } from '../platform/http/access/route-access.ts';
 import { checkedAs, nullable, Timestamp, Uuid } from '../platform/http/schema-parts.ts';
 import { apiRoot, invalidField, readInstantField, readUuidField } from '../platform/http/slice-input.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { sql } from '../platform/postgres/sql.ts';
 import { isQueueName, QUEUE_NAME_PATTERN } from './domain/queue-settings.ts';
 import type { Pause } from './queue-pause.ts';
 
@@ -36,6 +40,21 @@ export function readInstant(field: string, text: string | undefined): Date | und
 
 export function jobNotFound(jobId: string): AppError {
   return new AppError('SYS_JOBS_NOT_FOUND', 'not_found', `job not found: ${jobId}`);
+}
+
+/** A role may be narrowed to queues; the job's queue counts. */
+export function jobScope(db: Queryable): ItemScope {
+  return scopeOfItem('queues', {
+    param: 'id',
+    read: readJobId,
+    async namesOf(jobId) {
+      const rows = await db.query<{ queue: string }>(
+        sql`SELECT queue FROM jobs.job_queue WHERE job_id = ${jobId}`,
+      );
+      return rows.length === 0 ? undefined : rows.map(({ queue }) => queue);
+    },
+    notFound: jobNotFound,
+  });
 }
 
 export const pauseProperties = {

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '../kernel/errors.ts';
 import { ID_PATTERN } from './schemas.ts';
+import { scopeOfItem } from '../platform/http/access/item-scope.ts';
+import type { ItemScope } from '../platform/http/access/route-access.ts';
 import { apiRoot, invalidField } from '../platform/http/slice-input.ts';
+import type { Queryable } from '../platform/postgres/database.ts';
+import { sql } from '../platform/postgres/sql.ts';
 
 export const root = apiRoot('outbox');
 
@@ -29,6 +33,22 @@ export function requireSameKey(headers: IncomingHttpHeaders, idempotencyKey: str
 
 export function orderNotFound(id: bigint): AppError {
   return new AppError('SYS_OUTBOX_NOT_FOUND', 'not_found', `outbox order not found: ${id}`);
+}
+
+/** A role may be narrowed to destinations; the order's destination counts. */
+export function orderScope(db: Queryable): ItemScope {
+  return scopeOfItem('destinations', {
+    param: 'id',
+    read: parseOrderId,
+    async namesOf(id) {
+      const rows = await db.query<{ destination: string }>(sql`
+        SELECT destination FROM outbox.outbox_orders WHERE id = ${id}
+        UNION ALL
+        SELECT destination FROM outbox.outbox_orders_archive WHERE id = ${id}`);
+      return rows.length === 0 ? undefined : rows.map(({ destination }) => destination);
+    },
+    notFound: orderNotFound,
+  });
 }
 
 /** Another transaction has locked the order, its key or its ordering key; nothing was changed. */

@@ -9,7 +9,19 @@ export function busy(cause: string): AppError {
 }
 
 export function throwNotFound(message: string): never {
-  throw new AppError('SYS_SAGA_NOT_FOUND', 'not_found', message);
+  throw notFound(message);
+}
+
+export function sagaNotFound(sagaId: string): AppError {
+  return notFound(`saga not found: saga_id=${sagaId}`);
+}
+
+export function workflowNotFound(name: string): AppError {
+  return notFound(`workflow not found: workflow_name=${name}`);
+}
+
+function notFound(message: string): AppError {
+  return new AppError('SYS_SAGA_NOT_FOUND', 'not_found', message);
 }
 
 /** A field is invalid in a way that its schema does not check. */

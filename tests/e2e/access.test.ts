@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertError } from '../support/api-client.ts';
 import { startGuardedSystem, type GuardedSystem } from '../support/guarded-system.ts';
+import { runRedrive } from '../support/redrive-process.ts';
 
 let guarded: GuardedSystem;
 before(async () => void (guarded = await startGuardedSystem()));
@@ -99,6 +100,23 @@ test('a wrong, unknown or malformed key is refused', async () => {
   ];
   for (const key of wrong)
     assertError(await guarded.withToken(key).get('/api/v1/me'), 401, 'SYS_AUTH_TOKEN_INVALID');
+});
+
+test('the command line sends a token or an API key from its environment', async () => {
+  const admin = await guarded.as(['sys_admin']);
+  const { body } = await admin.post<Made>('/api/v1/keys', { name: 'cli', role: 'sys_auditor' });
+  const env = { REDRIVE_URL: guarded.system.url };
+  const refused = await runRedrive(['jobs', 'queues'], env);
+  assert.match(refused.err, /send a token or an API key/);
+  for (const more of [
+    { REDRIVE_API_KEY: body.key },
+    { REDRIVE_TOKEN: await guarded.tokenOf(['sys_auditor']) },
+  ]) {
+    const listed = await runRedrive(['jobs', 'queues'], { ...env, ...more });
+    assert.equal(listed.code, 0, listed.err);
+  }
+  const both = await runRedrive(['jobs', 'queues'], { ...env, REDRIVE_API_KEY: 'a', REDRIVE_TOKEN: 'b' });
+  assert.match(both.err, /REDRIVE_TOKEN and REDRIVE_API_KEY are both set/);
 });
 
 test('an expired key is refused', async () => {

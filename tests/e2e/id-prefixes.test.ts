@@ -178,7 +178,9 @@ for (const { command, route } of kinds) {
       await tx.query(sql`SET LOCAL enable_seqscan = off`);
       const explaining: Queryable = { query: (statement) => tx.query(sql`EXPLAIN ${statement}`) };
       const range = { first: alone, last: archived };
-      return (await findIds(explaining, tables, range, 11)) as unknown as readonly { 'QUERY PLAN': string }[];
+      return (await findIds(explaining, tables, range, { limit: 11 })) as unknown as readonly {
+        'QUERY PLAN': string;
+      }[];
     });
     const plan = plans.map((line) => line['QUERY PLAN']).join('\n');
     assert.equal(plan.match(/(Index|Index Only) Scan using \w+_pkey/g)?.length, tables.length, plan);

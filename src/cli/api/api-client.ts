@@ -20,9 +20,13 @@ export type ApiClient = Readonly<{
 /** As database.statement_timeout by default: no answer takes longer. */
 const timeoutMs = 30_000;
 
-export function createApiClient(options: Readonly<{ url: URL; actor: string }>): ApiClient {
+export function createApiClient({
+  token,
+  ...options
+}: Readonly<{ url: URL; actor: string; token?: string | undefined }>): ApiClient {
   const client = createRedriveClient({
     ...options,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     timeoutMs,
     transport: sendRequest,
     parseJson: parseExactJson,

@@ -21,6 +21,7 @@ export function apiClientFor(terminal: Terminal, args: ApiArgs): ApiClient {
   return createApiClient({
     url: serverUrl(terminal.env, args),
     actor: args.actor ?? ownName(terminal.env),
+    token: tokenOf(terminal.env),
   });
 }
 
@@ -34,6 +35,17 @@ function serverUrl(env: NodeJS.ProcessEnv, args: ApiArgs): URL {
   url.search = '';
   url.hash = '';
   return url;
+}
+
+/** From the environment only: arguments can be read by every process of the machine. */
+function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
+  const given = ['REDRIVE_TOKEN', 'REDRIVE_API_KEY'].filter((name) => (env[name] ?? '') !== '');
+  const [name, other] = given;
+  if (name === undefined) return undefined;
+  if (other !== undefined) throw new UsageError(`${name} and ${other} are both set: unset one of them`);
+  const token = env[name] ?? '';
+  if (!/^[!-~]+$/.test(token)) throw new UsageError(`${name} must be one token without spaces`);
+  return token;
 }
 
 function ownName(env: NodeJS.ProcessEnv): string {

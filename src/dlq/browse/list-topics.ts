@@ -1,4 +1,6 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/message.ts';
 import { dateOrNull, epochMs } from '../instant.ts';
@@ -18,6 +20,7 @@ const maxTopics = 10_000;
  */
 export async function listTopics(
   db: Queryable,
+  names: NameFilter = null,
 ): Promise<Readonly<{ topics: readonly TopicSummary[]; isTruncated: boolean }>> {
   const rows = await db.query<{
     topic: string;
@@ -33,6 +36,7 @@ export async function listTopics(
              COALESCE(sum(arrived) FILTER (WHERE minute > clock_timestamp() - interval '5 minutes'), 0)::bigint
                AS arrived
       FROM dlq.topic_counts
+      WHERE ${isNamed(sql`original_topic`, names)}
       GROUP BY original_topic
     ), listed AS MATERIALIZED (
       SELECT * FROM counts WHERE pending + retrying + resolved + dead > 0 ORDER BY topic LIMIT ${maxTopics + 1}

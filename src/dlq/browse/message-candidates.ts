@@ -1,12 +1,12 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses } from '../domain/message.ts';
+import { likePattern } from '../../kernel/glob/like-pattern.ts';
 import { compileGlobs } from '../../kernel/glob/match-glob.ts';
 import {
   conditionsOf,
   isGlob,
   isWithin,
-  likePattern,
   tablesOf,
   type IndexedField,
   type MessageFilter,

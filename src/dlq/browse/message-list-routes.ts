@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import type { PageRequest } from '../../kernel/page.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
@@ -34,7 +35,7 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
   addListRoute(app, {
     ...messages,
     path: `${root}/messages`,
-    access: { permission: 'dlq:messages:view' },
+    access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'listMessages',
     summary: 'Search messages of all topics, newest first',
     description:
@@ -43,12 +44,13 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
     query: MessageListQuery,
     rowBytes: previewedRowBytes,
     present: presentListedMessage,
-    list: (query, page) => listPage(db, filterOf(query), page, { payload: 'preview' }),
+    list: (query, page, _params, names) =>
+      listPage(db, { ...filterOf(query), names }, page, { payload: 'preview' }),
   });
   addListRoute(app, {
     ...messages,
     path: `${root}/:topic`,
-    access: { permission: 'dlq:messages:view' },
+    access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'listTopicMessages',
     summary: 'List the messages of one topic, newest first',
     description:
@@ -58,7 +60,8 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
     query: schemas.TopicListQuery,
     rowBytes: listedRowBytes,
     present: presentMessage,
-    list: (_query, page, params) => listPage(db, params as Static<typeof schemas.TopicParams>, page),
+    list: (_query, page, params, names) =>
+      listPage(db, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
   });
   addFacetsRoute(app, db);
 }
@@ -67,7 +70,7 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
   app.get(
     `${root}/messages/facets`,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'countMessageFacets',
         summary: 'Count the messages of a search by status, topic, class, group and fingerprint',
@@ -79,7 +82,7 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
     },
     async (request, reply) => {
       await request.reserveAnswer(facetBytes);
-      const filter = filterOf(request.query);
+      const filter = { ...filterOf(request.query), names: namesFor(request) };
       return reply.send(presentFacets(await countFacets(db, filter), filter));
     },
   );

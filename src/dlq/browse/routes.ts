@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Broker } from '../../platform/broker/port.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
@@ -10,7 +11,7 @@ import { statuses } from '../domain/message.ts';
 import { messageTag, presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources } from '../sources.ts';
-import { parseMessageId } from '../stored-message.ts';
+import { messageScope, parseMessageId } from '../stored-message.ts';
 import { getMessage, measureMessage } from './find-message.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { listTopics } from './list-topics.ts';
@@ -24,8 +25,8 @@ import { createSourceVerifier } from './verify-source.ts';
 const root = apiRoot('dlq');
 
 const tables: readonly TableWithIds[] = [
-  { table: sql`dlq.dlq_messages`, id: sql`id`, isArchive: false },
-  { table: sql`dlq.dlq_messages_archive`, id: sql`id`, isArchive: true },
+  { table: sql`dlq.dlq_messages`, id: sql`id`, isArchive: false, name: sql`t.original_topic` },
+  { table: sql`dlq.dlq_messages_archive`, id: sql`id`, isArchive: true, name: sql`t.original_topic` },
 ];
 
 export type BrowseDeps = VersionDeps & Readonly<{ broker: Broker | null }>;
@@ -36,11 +37,11 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/messages/ids`,
-    access: { permission: 'dlq:messages:view' },
+    access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'findMessageIds',
     items: 'messages',
     statuses,
-    find: (range, limit) => findIds(deps.db, tables, range, limit),
+    find: (range, limit, names) => findIds(deps.db, tables, range, { limit, names }),
   });
   addGroupRoutes(app, deps.db);
   addMessageRoutes(app, deps);
@@ -52,7 +53,7 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     root,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'listTopics',
         summary: 'List topics with their counts by status',
@@ -61,8 +62,8 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
         response: { 200: schemas.TopicsSchema },
       },
     },
-    async (_request, reply) => {
-      const { topics, isTruncated } = await listTopics(db);
+    async (request, reply) => {
+      const { topics, isTruncated } = await listTopics(db, namesFor(request));
       return reply.send({ topics: topics.map(presentTopic), ...(isTruncated ? { truncated: true } : {}) });
     },
   );
@@ -72,7 +73,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id`,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: messageScope(db) } },
       schema: {
         operationId: 'getMessage',
         summary: 'Get one message, archived or not',
@@ -95,7 +96,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id/history`,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: messageScope(db) } },
       schema: {
         operationId: 'getMessageHistory',
         summary: 'Get every transition of a message',

@@ -2,7 +2,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { IdParams } from '../schemas.ts';
-import { parseMessageId } from '../stored-message.ts';
+import { messageScope, parseMessageId } from '../stored-message.ts';
 import { presentDiff } from './diff/present-diff.ts';
 import { presentRaw, presentVersion, presentWholeVersion } from './present-details.ts';
 import {
@@ -41,7 +41,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
   app.get(
     `${path}/raw`,
     {
-      config: { access: { permission: 'dlq:payloads:view' } },
+      config: { access: { permission: 'dlq:payloads:view', scope: messageScope(db) } },
       schema: {
         operationId: 'getRawMessage',
         summary: 'Get the record of a message byte for byte',
@@ -64,7 +64,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
   app.get(
     `${path}/versions`,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: messageScope(db) } },
       schema: {
         operationId: 'listMessageVersions',
         summary: 'List the versions of a message',
@@ -83,7 +83,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
   app.get(
     `${path}/versions/:version`,
     {
-      config: { access: { permission: 'dlq:payloads:view' } },
+      config: { access: { permission: 'dlq:payloads:view', scope: messageScope(db) } },
       schema: {
         operationId: 'getMessageVersion',
         summary: 'Get one version of a message',
@@ -108,7 +108,7 @@ function addDiffRoute(app: HttpApp, { db, isJson }: VersionDeps): void {
   app.get(
     `${path}/diff`,
     {
-      config: { access: { permission: 'dlq:payloads:view' } },
+      config: { access: { permission: 'dlq:payloads:view', scope: messageScope(db) } },
       schema: {
         operationId: 'diffMessageVersions',
         summary: 'Compare two versions of a message',

@@ -4,7 +4,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import { messageTag } from '../present.ts';
 import { IdParams } from '../schemas.ts';
-import { parseMessageId } from '../stored-message.ts';
+import { parseMessageId, targetScope } from '../stored-message.ts';
 import { EditBody, readChanges } from './edit-body.ts';
 import { editMessage, type EditDeps } from './edit-message.ts';
 
@@ -16,7 +16,7 @@ const EditedSchema = Type.Object({
 export function addEditRoute(app: HttpApp, deps: EditDeps): void {
   addActionRoute(app, {
     path: `${apiRoot('dlq')}/messages/:id/edit`,
-    access: { permission: 'dlq:messages:edit' },
+    access: { permission: 'dlq:messages:edit', scope: targetScope(deps.db) },
     operationId: 'editMessage',
     summary: 'Edit a message: make a new version of its record',
     description:

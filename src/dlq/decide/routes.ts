@@ -4,7 +4,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField, readInstantField } from '../../platform/http/slice-input.ts';
 import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
-import { parseMessageId, type Message } from '../stored-message.ts';
+import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
 import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
 import { addEditRoute } from './edit-route.ts';
 import type { EditDeps } from './edit-message.ts';
@@ -33,7 +33,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/messages/:id`,
-    access: { permission: 'dlq:messages:delete' },
+    access: { permission: 'dlq:messages:delete', scope: messageScope(deps.db) },
     operationId: 'deleteMessage',
     summary: 'Delete a message, archived or not',
     description: 'Deletes the message with its payload. Its history stays.',
@@ -48,7 +48,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/dead`,
-    access: { permission: 'dlq:messages:mark-dead' },
+    access: { permission: 'dlq:messages:mark-dead', scope: messageScope(deps.db) },
     operationId: 'markMessageDead',
     summary: 'Mark a message as dead',
     description: 'A dead message is not retried until it is reopened.',
@@ -63,7 +63,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/reopen`,
-    access: { permission: 'dlq:messages:reopen' },
+    access: { permission: 'dlq:messages:reopen', scope: messageScope(deps.db) },
     operationId: 'reopenMessage',
     summary: 'Reopen a message with a new retry budget',
     description: 'For a dead, resolved or spent message. It becomes PENDING with `retry_count` 0.',
@@ -78,7 +78,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/messages/:id/route`,
-    access: { permission: 'dlq:messages:route' },
+    access: { permission: 'dlq:messages:route', scope: targetScope(deps.db) },
     operationId: 'routeMessage',
     summary: 'Choose the target topic of a message',
     description:

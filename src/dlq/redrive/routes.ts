@@ -3,7 +3,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Json } from '../present.ts';
 import * as schemas from '../schemas.ts';
-import { parseMessageId } from '../stored-message.ts';
+import { messageScope, parseMessageId } from '../stored-message.ts';
 import { retryAll, type RetryAllDeps } from './retry-all.ts';
 import { retryMessage } from './retry-message.ts';
 import type { RetryAllResult } from './retry-tally.ts';
@@ -14,7 +14,7 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
   app.post(
     `${root}/messages/:id/retry`,
     {
-      config: { access: { permission: 'dlq:messages:retry' } },
+      config: { access: { permission: 'dlq:messages:retry', scope: messageScope(deps.worker.db) } },
       schema: {
         operationId: 'retryMessage',
         summary: 'Retry a message: publish it to its original topic',

@@ -1,3 +1,5 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/job.ts';
 
@@ -15,6 +17,8 @@ export type JobFilter = Readonly<{
   resolution?: (typeof resolutionFilters)[number] | undefined;
   /** Prefix of the error message. */
   error?: string | undefined;
+  /** The queues that the caller may see; by default all. */
+  names?: NameFilter;
 }>;
 
 /**
@@ -36,7 +40,7 @@ const and = sql` AND `;
 const idSlackMs = 60_000;
 
 export function conditionsOf(filter: JobFilter): Conditions {
-  const { queue, status, dedupeKey, createdFrom, createdTo, resolution, error } = filter;
+  const { queue, status, dedupeKey, createdFrom, createdTo, resolution, error, names = null } = filter;
   const scope = [sql`true`];
   const rest: Sql[] = [];
   const isUnresolved = status === 'dead_letter' && resolution === 'unresolved';
@@ -46,6 +50,7 @@ export function conditionsOf(filter: JobFilter): Conditions {
   else if (resolution === 'unresolved') rest.push(sql`t.resolution IS NULL`);
   else if (resolution !== undefined && resolution !== 'any') rest.push(sql`t.resolution = ${resolution}`);
   if (queue !== undefined) (isUnresolved ? scope : rest).push(sql`t.queue = ${queue}`);
+  if (names !== null) rest.push(isNamed(sql`t.queue`, names));
   if (dedupeKey !== undefined) rest.push(sql`t.dedupe_key = ${dedupeKey}`);
   if (error !== undefined) rest.push(sql`starts_with(t.error_message, ${error})`);
   if (createdFrom !== undefined) {

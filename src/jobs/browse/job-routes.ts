@@ -6,7 +6,7 @@ import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts'
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
-import { JobParams, readInstant, readJobId, root } from '../route-parts.ts';
+import { JobParams, jobScope, readInstant, readJobId, root } from '../route-parts.ts';
 import { groupDeadJobs } from './dead-groups.ts';
 import { findJob, jobBytes } from './find-job.ts';
 import type { JobFilter } from './job-conditions.ts';
@@ -15,7 +15,9 @@ import { listJobs } from './list-jobs.ts';
 import { presentGroup, presentJob, presentJobDetails } from './present-job.ts';
 import * as schemas from './schemas.ts';
 
-const tables: readonly TableWithIds[] = [{ table: sql`jobs.job_queue`, id: sql`job_id`, isArchive: false }];
+const tables: readonly TableWithIds[] = [
+  { table: sql`jobs.job_queue`, id: sql`job_id`, isArchive: false, name: sql`t.queue` },
+];
 
 /** More than any listed row takes: three JSON texts and the other columns. */
 const listedRowBytes = 52_000;
@@ -32,28 +34,29 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: root,
-    access: { permission: 'jobs:jobs:view' },
+    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
     operationId: 'listJobs',
     summary: 'List jobs, newest first',
     description:
       'Filters by queue, status, dedupe key and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
-    list: (query, page) =>
-      listPage(db, { ...filterOf(query), status: query.status, dedupeKey: query.dedupe_key }, page),
+    list: (query, page, _params, names) =>
+      listPage(db, { ...filterOf(query), status: query.status, dedupeKey: query.dedupe_key, names }, page),
   });
   addListRoute(app, {
     ...jobs,
     path: `${root}/dead`,
-    access: { permission: 'jobs:jobs:view' },
+    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
     operationId: 'listDeadJobs',
     summary: 'List dead-lettered jobs and their most frequent errors',
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
-    async list(query, page) {
+    async list(query, page, _params, names) {
       const filter: JobFilter = {
         ...filterOf(query),
+        names,
         error: query.error,
         status: 'dead_letter',
         resolution: query.resolution ?? 'unresolved',
@@ -72,7 +75,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   app.get(
     `${root}/:id`,
     {
-      config: { access: { permission: 'jobs:jobs:view' } },
+      config: { access: { permission: 'jobs:jobs:view', scope: jobScope(db) } },
       schema: {
         operationId: 'getJob',
         summary: 'Get one job with its failed attempts and the actions on it',
@@ -94,11 +97,11 @@ function addJobIdRoute(app: HttpApp, db: Queryable): void {
   addIdPrefixRoute(app, {
     slice: 'jobs',
     path: `${root}/ids`,
-    access: { permission: 'jobs:jobs:view' },
+    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
     operationId: 'findJobIds',
     items: 'jobs',
     statuses,
-    find: (range, limit) => findIds(db, tables, range, limit),
+    find: (range, limit, names) => findIds(db, tables, range, { limit, names }),
   });
 }
 

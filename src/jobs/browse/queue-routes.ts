@@ -1,3 +1,5 @@
+import { passes } from '../../kernel/access/scope.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { root } from '../route-parts.ts';
 import { listQueues, type ListQueuesDeps } from './list-queues.ts';
@@ -8,7 +10,7 @@ export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
   app.get(
     `${root}/queues`,
     {
-      config: { access: { permission: 'jobs:queues:view' } },
+      config: { access: { permission: 'jobs:queues:view', scope: { by: 'queues', in: 'list' } } },
       schema: {
         operationId: 'listQueues',
         summary: 'List queues with settings, pauses and job counts',
@@ -17,6 +19,10 @@ export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
         response: { 200: QueuesSchema },
       },
     },
-    async (_request, reply) => reply.send({ queues: (await listQueues(deps)).map(presentQueue) }),
+    async (request, reply) => {
+      const names = namesFor(request);
+      const queues = (await listQueues(deps)).filter(({ name }) => passes(names, name));
+      return reply.send({ queues: queues.map(presentQueue) });
+    },
   );
 }

@@ -1,11 +1,13 @@
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
 import { addActionRoute } from '../../platform/http/action-route.ts';
+import { scopeOfBody, scopeOfPath } from '../../platform/http/access/item-scope.ts';
 import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import {
   JobParams,
+  jobScope,
   presentPause,
   QueueParams,
   readInstant,
@@ -46,7 +48,7 @@ type JobAction = Readonly<{ action: Action; summary: string; description: string
 function addJobAction(app: HttpApp, deps: ActionRouteDeps, { action, ...texts }: JobAction): void {
   addActionRoute(app, {
     path: `${root}/:id/${action}`,
-    access: { permission: `jobs:jobs:${action}` },
+    access: { permission: `jobs:jobs:${action}`, scope: jobScope(deps.db) },
     operationId: `${action}Job`,
     ...texts,
     errors: [404, 409],
@@ -64,7 +66,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
   app.post(
     `${root}/requeue`,
     {
-      config: { access: { permission: 'jobs:jobs:requeue' } },
+      config: { access: { permission: 'jobs:jobs:requeue', scope: scopeOfBody('queues', 'queue') } },
       schema: {
         operationId: 'requeueJobs',
         summary: 'Requeue the dead letters that match a filter',
@@ -91,7 +93,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
 function addPause(app: HttpApp, deps: PauseDeps): void {
   addActionRoute(app, {
     path: `${root}/queues/:queue/pause`,
-    access: { permission: 'jobs:queues:pause' },
+    access: { permission: 'jobs:queues:pause', scope: scopeOfPath('queues', 'queue') },
     operationId: 'pauseQueue',
     summary: 'Pause a queue',
     description:
@@ -108,7 +110,7 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
   });
   addActionRoute(app, {
     path: `${root}/queues/:queue/resume`,
-    access: { permission: 'jobs:queues:pause' },
+    access: { permission: 'jobs:queues:pause', scope: scopeOfPath('queues', 'queue') },
     operationId: 'resumeQueue',
     summary: 'Resume a paused queue',
     description: 'A queue that is not paused stays as it is.',

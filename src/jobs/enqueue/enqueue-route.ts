@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed, Instant } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
@@ -69,7 +70,10 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
   app.post(
     root,
     {
-      config: { access: { permission: 'jobs:jobs:enqueue' }, exactJson: true },
+      config: {
+        access: { permission: 'jobs:jobs:enqueue', scope: scopeOfBody('queues', 'queue') },
+        exactJson: true,
+      },
       schema: {
         operationId: 'enqueueJob',
         summary: 'Add a job to a queue',

@@ -1,12 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import { AppError } from '../../kernel/errors.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
+import { scopeOfPath } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { rawJson } from '../../platform/http/raw-json.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import type { Status } from '../domain/job.ts';
 import { pulledOwnerPrefix } from '../jobs-table.ts';
-import { JobParams, QueueParams, readJobId, readQueueName, root } from '../route-parts.ts';
+import { JobParams, jobScope, QueueParams, readJobId, readQueueName, root } from '../route-parts.ts';
 import type { PullDeps, PulledJob } from './claim-pulled.ts';
 import { finishPulledJob, renewPulledJob, type PulledOutcome } from './finish-pulled-job.ts';
 import { giveBack, type Puller } from './pull-jobs.ts';
@@ -22,7 +23,7 @@ export function addWorkerRoutes(app: HttpApp, deps: WorkerRouteDeps): void {
   app.post(
     `${root}/:id/heartbeat`,
     {
-      config: { access: { permission: 'jobs:jobs:work' }, exactJson: true },
+      config: { access: { permission: 'jobs:jobs:work', scope: jobScope(deps.db) }, exactJson: true },
       schema: {
         operationId: 'heartbeatJob',
         summary: 'Renew the lease of a job',
@@ -54,7 +55,7 @@ function addClaim(app: HttpApp, deps: WorkerRouteDeps): void {
   app.post(
     `${root}/queues/:queue/claim`,
     {
-      config: { access: { permission: 'jobs:jobs:work' } },
+      config: { access: { permission: 'jobs:jobs:work', scope: scopeOfPath('queues', 'queue') } },
       schema: {
         operationId: 'claimJobs',
         summary: 'Claim due jobs',
@@ -122,7 +123,7 @@ function addFinish(app: HttpApp, deps: WorkerRouteDeps): void {
     return reply.send({ job_id: jobId, status });
   };
   const schemaOf = <Body>(texts: Texts, body: Body) => ({
-    config: { access: { permission: 'jobs:jobs:work' }, exactJson: true } as const,
+    config: { access: { permission: 'jobs:jobs:work', scope: jobScope(deps.db) }, exactJson: true } as const,
     schema: {
       ...texts,
       errors: [409] as const,

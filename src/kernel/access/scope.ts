@@ -26,7 +26,8 @@ export function covers(scope: Scope, resource: Resource): boolean {
     named.length > 0 &&
     named.every((dimension) => {
       const matches = compileGlobs(scope[dimension] ?? []);
-      return (resource[dimension] ?? []).every(matches);
+      const names = resource[dimension] ?? [];
+      return names.length > 0 && names.every(matches);
     })
   );
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { actorOf } from '../../platform/http/actor.ts';
+import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { rawJson } from '../../platform/http/raw-json.ts';
 import { closed } from '../../platform/http/schema-parts.ts';
@@ -35,7 +36,10 @@ export function addAcceptRoutes(app: HttpApp, deps: AcceptDeps): void {
   app.post(
     `${root}/orders`,
     {
-      config: { access: { permission: 'outbox:orders:add' }, exactJson: true },
+      config: {
+        access: { permission: 'outbox:orders:add', scope: scopeOfBody('destinations', 'destination') },
+        exactJson: true,
+      },
       schema: {
         operationId: 'addOrder',
         summary: 'Add an order',

@@ -1,4 +1,6 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { NameFilter } from '../../kernel/access/scope.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/order.ts';
 import type { Order } from '../domain/order-details.ts';
@@ -14,6 +16,8 @@ export type OrderFilter = Readonly<{
   createdTo?: Date | undefined;
   /** Dead and not yet resolved. */
   needsAttention?: true | undefined;
+  /** The destinations that the caller may see; by default all. */
+  names?: NameFilter;
 }>;
 
 /** The last order of the page before. */
@@ -92,7 +96,7 @@ function listOrder(filter: OrderFilter): Sql {
 
 function conditions(filter: OrderFilter): Sql {
   const { status, destination, idempotencyKey, createdFrom, createdTo, needsAttention } = filter;
-  const all = [sql`true`];
+  const all = [isNamed(sql`t.destination`, filter.names ?? null)];
   if (idempotencyKey !== undefined) all.push(sql`t.idempotency_key = ${idempotencyKey}`);
   if (destination !== undefined) all.push(sql`t.destination = ${destination}`);
   if (status !== undefined) all.push(sql`t.status = ${status}`);

@@ -1,8 +1,10 @@
+import { passes } from '../../kernel/access/scope.ts';
 import type { PageRequest } from '../../kernel/page.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
 import { readInstantField } from '../../platform/http/slice-input.ts';
-import { parseOrderId, root } from '../order-requests.ts';
+import { orderScope, parseOrderId, root } from '../order-requests.ts';
 import { presentOrder, presentOrderDetails } from '../present.ts';
 import { IdParams, OrderDetailsSchema } from '../schemas.ts';
 import { describeDestinations, type DescribeDeps } from './describe-destinations.ts';
@@ -23,7 +25,7 @@ function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
   addListRoute(app, {
     slice: 'outbox',
     path: `${root}/orders`,
-    access: { permission: 'outbox:orders:view' },
+    access: { permission: 'outbox:orders:view', scope: { by: 'destinations', in: 'list' } },
     operationId: 'listOrders',
     summary: 'List orders, newest first',
     description:
@@ -33,8 +35,9 @@ function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
     items: 'orders',
     rowBytes: listedRowBytes,
     cursor: (query) => (isByTime(filterOf(query)) ? ['bigint', 'timestamp'] : ['bigint']),
-    async list(query, page) {
-      const { orders, ...listed } = await listOrders(db, filterOf(query), listPageOf(page));
+    async list(query, page, _params, names) {
+      const filter = { ...filterOf(query), names };
+      const { orders, ...listed } = await listOrders(db, filter, listPageOf(page));
       return { items: orders, ...listed };
     },
     keyOf: ({ id, createdAtExact }, query) =>
@@ -48,7 +51,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/orders/:id`,
     {
-      config: { access: { permission: 'outbox:orders:view' } },
+      config: { access: { permission: 'outbox:orders:view', scope: orderScope(db) } },
       schema: {
         operationId: 'getOrder',
         summary: 'Get one order with its attempts and audit log',
@@ -93,7 +96,9 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/destinations`,
     {
-      config: { access: { permission: 'outbox:destinations:view' } },
+      config: {
+        access: { permission: 'outbox:destinations:view', scope: { by: 'destinations', in: 'list' } },
+      },
       schema: {
         operationId: 'listDestinations',
         summary: 'List destinations with throttle, circuit and backlog',
@@ -102,8 +107,11 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
         response: { 200: schemas.DestinationsSchema },
       },
     },
-    async (_request, reply) =>
-      reply.send({ destinations: (await describeDestinations(deps)).map(presentDestination) }),
+    async (request, reply) => {
+      const names = namesFor(request);
+      const described = (await describeDestinations(deps)).filter(({ name }) => passes(names, name));
+      return reply.send({ destinations: described.map(presentDestination) });
+    },
   );
 }
 

@@ -7,7 +7,7 @@ import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { closed, nullable, Reason } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
 import type { OrderDetails } from '../domain/order-details.ts';
-import { parseOrderId, requireSameKey, root } from '../order-requests.ts';
+import { orderScope, parseOrderId, requireSameKey, root } from '../order-requests.ts';
 import { presentOrderDetails } from '../present.ts';
 import {
   acceptedFields,
@@ -61,7 +61,10 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
   app.post(
     `${root}/orders/:id/supersede`,
     {
-      config: { access: { permission: 'outbox:orders:supersede' }, exactJson: true },
+      config: {
+        access: { permission: 'outbox:orders:supersede', scope: orderScope(deps.db) },
+        exactJson: true,
+      },
       schema: {
         operationId: 'supersedeOrder',
         summary: 'Replace a dead order by a corrected one',
@@ -99,7 +102,7 @@ function addResolveRoute(
 ): void {
   addActionRoute(app, {
     path: `${root}/orders/:id/${kind}`,
-    access: { permission: `outbox:orders:${kind}` },
+    access: { permission: `outbox:orders:${kind}`, scope: orderScope(deps.db) },
     operationId: `${kind}Order`,
     ...texts,
     errors: [404, 409],

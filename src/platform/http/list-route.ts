@@ -7,6 +7,8 @@ import {
   type PageQuery,
   type PageRequest,
 } from '../../kernel/page.ts';
+import type { NameFilter } from '../../kernel/access/scope.ts';
+import { namesFor } from './access/guard-access.ts';
 import type { RouteAccess } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
@@ -39,12 +41,18 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   /** The answer's field with the items. */
   items: string;
   /** All items as lines of JSON, for a client that accepts them. It bounds its own memory. */
-  lines?: (query: Static<Query>, params: unknown) => Promise<Readable>;
+  lines?: (query: Static<Query>, params: unknown, names: NameFilter) => Promise<Readable>;
   /** More than most rows take, to reserve memory for the answer. */
   rowBytes: number;
   /** The types of the values in a cursor; default: `created_at` and `id`. */
   cursor?: (query: Static<Query>) => CursorShape;
-  list: (query: Static<Query>, page: PageRequest, params: unknown) => Promise<Listed<Item>>;
+  /** Shows only what `names` lets through, if the route's access has a scope. */
+  list: (
+    query: Static<Query>,
+    page: PageRequest,
+    params: unknown,
+    names: NameFilter,
+  ) => Promise<Listed<Item>>;
   /** The values of the item's cursor. */
   keyOf: (item: Item, query: Static<Query>) => readonly string[];
   present: (item: Item) => unknown;
@@ -64,10 +72,10 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
   app.get(path, { config: { access }, schema }, async (request, reply) => {
     const asked = request.query as Static<Query> & PageQuery;
     if (route.lines !== undefined && request.method === 'GET' && acceptsLines(request.headers.accept))
-      return reply.type(linesType).send(await route.lines(asked, request.params));
+      return reply.type(linesType).send(await route.lines(asked, request.params, namesFor(request)));
     const page = readPageQuery(slice, asked, route.cursor?.(asked));
     await request.reserveAnswer(page.pageSize * route.rowBytes);
-    const listed = await route.list(asked, page, request.params);
+    const listed = await route.list(asked, page, request.params, namesFor(request));
     return reply.send({
       [route.items]: listed.items.map(route.present),
       pagination: paginationFor(route, page, listed, asked),

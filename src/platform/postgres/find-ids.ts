@@ -1,5 +1,7 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { UuidRange } from '../../kernel/uuid-prefix.ts';
 import type { Queryable } from './database.ts';
+import { isNamed } from './is-named.ts';
 import { joinSql, sql, type Sql } from './sql.ts';
 
 /** A table with a UUID as primary key, a status and the time of creation. */
@@ -9,6 +11,8 @@ export type TableWithIds = Readonly<{
   /** Default: `status`. */
   status?: Sql;
   isArchive: boolean;
+  /** The column that scopes are about; without it nobody with a narrowed role sees the table. */
+  name?: Sql;
 }>;
 
 type FoundRow = { id: string; status: string; createdAt: Date; isArchived: boolean };
@@ -18,13 +22,13 @@ export function findIds(
   db: Queryable,
   tables: readonly TableWithIds[],
   { first, last }: UuidRange,
-  limit: number,
+  { limit, names = null }: Readonly<{ limit: number; names?: NameFilter }>,
 ): Promise<readonly FoundRow[]> {
   const ranges = tables.map(
-    ({ table, id, status = sql`status`, isArchive }) => sql`(
+    ({ table, id, status = sql`status`, isArchive, name = sql`NULL::text` }) => sql`(
       SELECT t.${id} AS id, t.${status}::text AS status, t.created_at, ${isArchive}::boolean AS is_archived
       FROM ${table} t
-      WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid
+      WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid AND ${isNamed(name, names)}
       ORDER BY t.${id}
       LIMIT ${limit})`,
   );

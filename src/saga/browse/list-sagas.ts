@@ -1,5 +1,7 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { PageRequest } from '../../kernel/page.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/saga-state.ts';
 import { hasStatus } from '../saga-table.ts';
@@ -10,6 +12,8 @@ export type SagaFilter = Readonly<{
   status?: Status | undefined;
   correlationId?: string | undefined;
   needsAttention?: boolean | undefined;
+  /** The workflows that the caller may see; by default all. */
+  names?: NameFilter;
 }>;
 
 export type SagaCount = Readonly<{ total: number; isEstimate: boolean }>;
@@ -48,10 +52,10 @@ function pageOf(filter: SagaFilter, page: PageRequest, areFew: boolean): Sql {
 }
 
 function conditions(
-  { workflowName, status, correlationId, needsAttention }: SagaFilter,
+  { workflowName, status, correlationId, needsAttention, names = null }: SagaFilter,
   isOfStatus = hasStatus,
 ): Sql {
-  const all = [sql`true`];
+  const all = [isNamed(sql`t.workflow_name`, names)];
   if (workflowName !== undefined) all.push(sql`t.workflow_name = ${workflowName}`);
   if (status !== undefined) all.push(isOfStatus(status));
   if (correlationId !== undefined) all.push(sql`t.correlation_id = ${correlationId}`);

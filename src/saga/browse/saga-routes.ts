@@ -5,7 +5,7 @@ import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts'
 import { statuses } from '../domain/saga-state.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { readSagaId } from '../read-saga-id.ts';
+import { readSagaId, sagaScope } from '../read-saga-id.ts';
 import { throwNotFound } from '../saga-errors.ts';
 import { SagaParams } from '../schemas.ts';
 import { SagaListQuery, SagaListSchema, SagaWithStepsSchema } from './browse-schemas.ts';
@@ -16,8 +16,8 @@ import { presentSaga } from './saga-view.ts';
 const root = '/api/v1/sagas';
 
 const tables: readonly TableWithIds[] = [
-  { table: sql`saga.saga_states`, id: sql`id`, isArchive: false },
-  { table: sql`saga.saga_states_archive`, id: sql`id`, isArchive: true },
+  { table: sql`saga.saga_states`, id: sql`id`, isArchive: false, name: sql`t.workflow_name` },
+  { table: sql`saga.saga_states_archive`, id: sql`id`, isArchive: true, name: sql`t.workflow_name` },
 ];
 
 /** More than a row of a list usually takes. */
@@ -27,7 +27,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   addListRoute(app, {
     slice: 'saga',
     path: root,
-    access: { permission: 'saga:sagas:view' },
+    access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } },
     operationId: 'listSagas',
     summary: 'List sagas, newest first',
     description:
@@ -36,12 +36,13 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     answer: SagaListSchema,
     items: 'sagas',
     rowBytes: listedRowBytes,
-    async list(query, page) {
+    async list(query, page, _params, names) {
       const filter = {
         workflowName: query.workflow_name,
         status: query.status,
         correlationId: query.correlation_id,
         needsAttention: query.needs_attention,
+        names,
       };
       const { sagas, ...listed } = await listSagas(db, filter, page);
       return { items: sagas, ...listed };
@@ -53,17 +54,17 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
   addIdPrefixRoute(app, {
     slice: 'saga',
     path: `${root}/ids`,
-    access: { permission: 'saga:sagas:view' },
+    access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } },
     operationId: 'findSagaIds',
     items: 'sagas',
     statuses,
-    find: (range, limit) => findIds(db, tables, range, limit),
+    find: (range, limit, names) => findIds(db, tables, range, { limit, names }),
   });
 
   app.get(
     `${root}/:saga_id`,
     {
-      config: { access: { permission: 'saga:sagas:view' } },
+      config: { access: { permission: 'saga:sagas:view', scope: sagaScope(db) } },
       schema: {
         operationId: 'getSaga',
         summary: 'Get one saga with all attempts at its steps',

@@ -3,7 +3,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { StepDecision } from '../domain/advance-by-operator.ts';
 import { MAX_OUTPUT_BYTES } from '../domain/step-output.ts';
-import { readSagaId } from '../read-saga-id.ts';
+import { readSagaId, sagaScope } from '../read-saga-id.ts';
 import { invalidInput } from '../saga-errors.ts';
 import { SagaParams } from '../schemas.ts';
 import { abortSaga, type AbortRequest } from './abort-saga.ts';
@@ -48,7 +48,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
   function addAbortRoute(kind: AbortRequest['kind'], texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/${kind}`,
-      access: { permission: `saga:sagas:${kind}` },
+      access: { permission: `saga:sagas:${kind}`, scope: sagaScope(deps.db) },
       operationId: `${kind}Saga`,
       ...texts,
       errors: [404, 409],
@@ -69,7 +69,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
   function addPlainRoute(kind: 'retry' | 'skip', texts: Texts): void {
     addActionRoute(app, {
       path: `${root}/steps/:step/${kind}`,
-      access: { permission: 'saga:sagas:repair' },
+      access: { permission: 'saga:sagas:repair', scope: sagaScope(deps.db) },
       operationId: `${kind}Step`,
       ...texts,
       errors: [404, 409, 422],
@@ -84,7 +84,7 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
 function addResolveRoute(app: HttpApp, deps: ActionRouteDeps): void {
   addActionRoute(app, {
     path: `${root}/steps/:step/resolve`,
-    access: { permission: 'saga:sagas:repair' },
+    access: { permission: 'saga:sagas:repair', scope: sagaScope(deps.db) },
     operationId: 'resolveStep',
     summary: 'Record the outcome of a stuck step',
     description:

@@ -1,6 +1,7 @@
 import { readInstant } from '../../kernel/read-instant.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
+import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Op } from '../domain/saga-state.ts';
@@ -13,7 +14,9 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
   app.post(
     '/api/v1/sagas/retry',
     {
-      config: { access: { permission: 'saga:sagas:repair' } },
+      config: {
+        access: { permission: 'saga:sagas:repair', scope: scopeOfBody('workflows', 'workflow_name') },
+      },
       schema: {
         operationId: 'retrySagas',
         summary: 'Retry the stuck sagas that match a filter',

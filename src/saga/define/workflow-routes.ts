@@ -1,9 +1,12 @@
 import { Type, type TSchema } from 'typebox';
+import { passes } from '../../kernel/access/scope.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
+import { scopeOfPath } from '../../platform/http/access/item-scope.ts';
 import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed } from '../../platform/http/schema-parts.ts';
 import { toStored } from '../domain/workflow/workflow-hash.ts';
-import { throwNotFound } from '../saga-errors.ts';
+import { workflowNotFound } from '../saga-errors.ts';
 import { registerWorkflow, type RegisterDeps } from './register-workflow.ts';
 import { readWorkflow } from './workflow-yaml.ts';
 import { findWorkflow, listWorkflows, type RegisteredWorkflow } from './workflows-table.ts';
@@ -37,7 +40,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
   app.get(
     root,
     {
-      config: { access: { permission: 'saga:workflows:view' } },
+      config: { access: { permission: 'saga:workflows:view', scope: { by: 'workflows', in: 'list' } } },
       schema: {
         operationId: 'listWorkflows',
         summary: 'List the registered workflows',
@@ -45,13 +48,25 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
         response: { 200: WorkflowListSchema },
       },
     },
-    async (_request, reply) => reply.send({ workflows: (await listWorkflows(deps.db)).map(presentWorkflow) }),
+    async (request, reply) => {
+      const names = namesFor(request);
+      const listed = (await listWorkflows(deps.db)).filter(({ workflow: { name } }) => passes(names, name));
+      return reply.send({ workflows: listed.map(presentWorkflow) });
+    },
   );
 
   app.get(
     `${root}/:name`,
     {
-      config: { access: { permission: 'saga:workflows:view' } },
+      config: {
+        access: {
+          permission: 'saga:workflows:view',
+          scope: {
+            ...scopeOfPath('workflows', 'name'),
+            notFound: ({ params }) => workflowNotFound((params as { name: string }).name),
+          },
+        },
+      },
       schema: {
         operationId: 'getWorkflow',
         summary: 'Get one workflow with its definition',
@@ -63,7 +78,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
     },
     async ({ params: { name } }, reply) => {
       const found = await findWorkflow(deps.db, name);
-      if (found === null) return throwNotFound(`workflow not found: workflow_name=${name}`);
+      if (found === null) throw workflowNotFound(name);
       return reply.send({ ...presentWorkflow(found), definition: toStored(found.workflow) });
     },
   );

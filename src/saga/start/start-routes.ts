@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type, type TSchema } from 'typebox';
+import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { checkedAs, closed } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
@@ -12,7 +13,10 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
   app.post(
     '/api/v1/sagas',
     {
-      config: { access: { permission: 'saga:sagas:start' }, exactJson: true },
+      config: {
+        access: { permission: 'saga:sagas:start', scope: scopeOfBody('workflows', 'workflow_name') },
+        exactJson: true,
+      },
       schema: {
         operationId: 'startSaga',
         summary: 'Start a saga',

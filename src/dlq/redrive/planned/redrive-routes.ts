@@ -145,7 +145,7 @@ function addReadRoutes(app: HttpApp, deps: CreateDeps): void {
     operationId: 'findRedriveIds',
     items: 'redrives',
     statuses: redriveStates,
-    find: (range, limit) => findIds(deps.db, tables, range, limit),
+    find: (range, limit) => findIds(deps.db, tables, range, { limit }),
   });
   addListRoute(app, {
     slice: 'dlq',

@@ -4,7 +4,7 @@ import { localPrincipal, type Grant, type Principal } from '../../../kernel/acce
 import { AppError } from '../../../kernel/errors.ts';
 import { createTestServer } from '../../../../tests/support/test-server.ts';
 import { namesFor } from './guard-access.ts';
-import type { RouteAccess } from './route-access.ts';
+import type { ItemScope, RouteAccess } from './route-access.ts';
 
 const permission = 'jobs:jobs:view';
 const principalWith = (...scopes: Grant['scopes']): Principal => ({
@@ -66,7 +66,7 @@ test('an item out of scope is refused, as not found where the route says how', a
     by: 'queues',
     in: 'item',
     namesOf: async ({ params }) => [(params as { queue: string }).queue],
-  } satisfies NonNullable<Extract<RouteAccess, object>['scope']>;
+  } satisfies ItemScope;
   const notFound = () => new AppError('SYS_GUARDED_NOT_FOUND', 'not_found', 'no such queue');
   const mail = principalWith({ queues: ['mail'] });
   assert.equal((await statusOf({ permission, scope: item }, mail)).statusCode, 200);

@@ -68,12 +68,11 @@ export function requireAlso({ principal }: Pick<FastifyRequest, 'principal'>, pe
 
 async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
   if (scope?.in !== 'item' || mayEverywhere(request.principal, permission)) return;
-  const names = await scope.namesOf(request);
-  if (names === undefined || isAllowed(request.principal, permission, { [scope.by]: names })) return;
-  throw (
-    scope.notFound?.(request) ??
-    denied(`this needs the permission ${permission} for the ${scope.by} ${names.join(', ')}`, permission)
-  );
+  const names = (await scope.namesOf(request)) ?? [];
+  if (isAllowed(request.principal, permission, { [scope.by]: names })) return;
+  const what =
+    names.length === 0 ? `in a role that is not narrowed` : `for the ${scope.by} ${names.join(', ')}`;
+  throw scope.notFound?.(request) ?? denied(`this needs the permission ${permission} ${what}`, permission);
 }
 
 function denied(message: string, permission: Permission): AppError {

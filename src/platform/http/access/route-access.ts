@@ -13,17 +13,19 @@ export type NeedsPermission = Readonly<{
   scope?: RouteScope;
 }>;
 
-export type RouteScope =
-  /** The handler shows only what `namesFor` lets through. */
-  | Readonly<{ by: Dimension; in: 'list' }>
-  /** The request is about items with these names; undefined if there is no such item, which the handler reports. */
-  | Readonly<{
-      by: Dimension;
-      in: 'item';
-      namesOf: (request: FastifyRequest) => Promise<readonly string[] | undefined>;
-      /** The error of the handler for an item that does not exist; without it the answer is 403. */
-      notFound?: (request: FastifyRequest) => AppError;
-    }>;
+/** The handler shows only what `namesFor` lets through. */
+export type ListScope = Readonly<{ by: Dimension; in: 'list' }>;
+
+/** The request is about items with these names; undefined if there is no such item. */
+export type ItemScope = Readonly<{
+  by: Dimension;
+  in: 'item';
+  namesOf: (request: FastifyRequest) => Promise<readonly string[] | undefined>;
+  /** The error of the handler for an item that does not exist; without it the answer is 403. */
+  notFound?: (request: FastifyRequest) => AppError;
+}>;
+
+export type RouteScope = ListScope | ItemScope;
 
 declare module 'fastify' {
   interface FastifyContextConfig {

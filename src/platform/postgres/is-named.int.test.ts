@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import * as fc from 'fast-check';
+import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import { passes, type NameFilter } from '../../kernel/access/scope.ts';
+import { isNamed } from './is-named.ts';
+import { sql } from './sql.ts';
+
+let database: TestDatabase;
+before(async () => void (database = await createTestDatabase()));
+after(() => database.drop());
+
+test('a list in SQL shows exactly the names that the filter lets through', async () => {
+  const letters = fc.constantFrom('a', 'b', '.', '%', '_', '\\', '😀');
+  const names = fc.array(fc.string({ unit: letters, maxLength: 5 }), { minLength: 1, maxLength: 20 });
+  const globs = fc.array(
+    fc.string({ unit: fc.oneof(letters, fc.constant('*')), minLength: 1, maxLength: 5 }),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  );
+  const filters: fc.Arbitrary<NameFilter> = fc.option(
+    fc.array(fc.array(globs, { minLength: 1, maxLength: 2 }), { maxLength: 3 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(filters, names, async (filter, some) => {
+      const rows = await database.db.query<{ name: string }>(sql`
+        SELECT t.name FROM unnest(${some}::text[]) AS t (name) WHERE ${isNamed(sql`t.name`, filter)}`);
+      assert.deepEqual(
+        rows.map(({ name }) => name),
+        some.filter((name) => passes(filter, name)),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});

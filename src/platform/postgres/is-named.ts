@@ -1,0 +1,16 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
+import { likePattern } from '../../kernel/glob/like-pattern.ts';
+import { joinSql, sql, type Sql } from './sql.ts';
+
+/** Whether the filter lets the name in the column through; says the same as `passes`. */
+export function isNamed(column: Sql, names: NameFilter): Sql {
+  if (names === null) return sql`true`;
+  if (names.length === 0) return sql`false`;
+  const alternatives = names.map((lists) =>
+    joinSql(
+      lists.map((globs) => sql`${column} LIKE ANY(${globs.map(likePattern)}::text[])`),
+      sql` AND `,
+    ),
+  );
+  return sql`(${joinSql(alternatives, sql` OR `)})`;
+}
