@@ -8,6 +8,7 @@ import {
   maxWindows,
   stageAfter,
   tooManyReturned,
+  watchSecondsLeft,
   type Canary,
   type StageView,
 } from './canary.ts';
@@ -196,6 +197,12 @@ test('a window is confirmed after its end only, and is overdue after ten windows
     isOverdue: false,
   });
   assert.deepEqual(canaryStep(canary, { ...after, confirmingMs }), { step: 'confirm', isOverdue: true });
+});
+
+test('the time left counts a window for each stage that has messages to send', () => {
+  const left = (stage: number, messages: number): number => watchSecondsLeft(canary, stage, messages) / 60;
+  assert.deepEqual([left(1, 100), left(3, 100), left(4, 100), left(5, 100)], [4, 2, 1, 0]);
+  assert.deepEqual([left(1, 0), left(1, 1), left(1, 2), left(1, 25), left(1, 26)], [0, 1, 2, 3, 4]);
 });
 
 test('the stage after the last one is the rest, and its window is the last', () => {

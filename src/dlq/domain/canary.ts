@@ -85,6 +85,13 @@ export function stageAfter(
   return hasUndrawn ? stage + 1 : canary.stages.length + 2;
 }
 
+/** The time that the windows from this stage on take, for so many messages in all. */
+export function watchSecondsLeft(canary: Canary, stage: number, messages: number): number {
+  // Each stage that still has messages to send after the bound of the one before it.
+  const begins = [0, ...canary.stages].slice(stage - 1).filter((bound) => bound < messages);
+  return begins.length * canary.watch_seconds;
+}
+
 /** Null while the share is within the limit. */
 export function tooManyReturned(
   { stop_percent: limit }: Canary,

@@ -1,4 +1,5 @@
 import { hasEnded } from '../../domain/redrive.ts';
+import { watchSecondsLeft } from '../../domain/canary.ts';
 import { itemOutcomes } from '../../domain/redrive-item.ts';
 import { timestamp, type Json } from '../../present.ts';
 import type { RedriveProgress } from './follow/redrive-events.ts';
@@ -62,7 +63,9 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json 
     keys: plan?.keys ?? null,
     sample_ids: plan?.sample_ids ?? [],
     rate_now: rate,
-    eta_seconds: hasEnded(state) ? null : Math.ceil(waiting / expectedRate(rate, options)),
+    eta_seconds: hasEnded(state)
+      ? null
+      : Math.ceil(waiting / expectedRate(rate, options)) + watchSeconds(redrive, selected),
     created_at,
     started_at,
     finished_at,
@@ -70,12 +73,19 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json 
   };
 }
 
+/** Without what has passed of a window. */
+function watchSeconds({ stage, options: { canary = null } }: Redrive, selected: number): number {
+  return canary === null ? 0 : watchSecondsLeft(canary, stage ?? 1, selected);
+}
+
 /** What changes while it goes on. */
 export function presentProgress(redrive: Redrive, progress: Progress): RedriveProgress & Json {
   const whole = presentWholeRedrive(redrive, progress);
-  const { id, state_reason, counts, rate_now, eta_seconds, finished_at } = whole;
+  const { id, state_reason, stage, watch_until, waiting_for, counts, came_back_after } = whole;
+  const { rate_now, eta_seconds, finished_at } = whole;
   const { state, receipt } = redrive;
-  return { id, state, state_reason, counts, rate_now, eta_seconds, finished_at, receipt };
+  const canary = { stage, watch_until, waiting_for, came_back_after };
+  return { id, state, state_reason, ...canary, counts, rate_now, eta_seconds, finished_at, receipt };
 }
 
 /** What a redrive without a limit does on two cores; the broker and the database may do more or less. */
