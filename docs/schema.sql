@@ -923,7 +923,7 @@ CREATE TRIGGER trg_dlq_messages_forget_versions AFTER DELETE ON dlq.dlq_messages
 CREATE TRIGGER trg_dlq_messages_queue_changed AFTER UPDATE OF created_at, error_message, error_class, consumer_group, message_key, raw_value, payload ON dlq.dlq_messages FOR EACH ROW EXECUTE FUNCTION dlq.queue_changed()
 CREATE TRIGGER trg_dlq_messages_queue_inserted AFTER INSERT ON dlq.dlq_messages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.queue_inserted()
 CREATE TRIGGER trg_dlq_messages_truncate_facets AFTER TRUNCATE ON dlq.dlq_messages FOR EACH STATEMENT EXECUTE FUNCTION dlq.truncate_facets()
-CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN (((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text) AND ((new.lease_epoch <> old.lease_epoch) OR (NOT (new.next_attempt_at IS DISTINCT FROM old.next_attempt_at))))) EXECUTE FUNCTION dlq.update_updated_at()
+CREATE TRIGGER trg_dlq_messages_updated_at BEFORE UPDATE ON dlq.dlq_messages FOR EACH ROW WHEN ((current_setting('dlq.deriving_fingerprints'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION dlq.update_updated_at()
 CREATE TRIGGER trigger_saga_step_logs_update_updated_at BEFORE UPDATE ON saga.saga_step_logs FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE TRIGGER update_saga_states_updated_at BEFORE UPDATE ON saga.saga_states FOR EACH ROW WHEN ((new.updated_at = old.updated_at)) EXECUTE FUNCTION saga.update_updated_at()
 CREATE OR REPLACE FUNCTION outbox.add_order(request json, idempotency_key text, destination text, ordering_key text DEFAULT NULL::text, trace_id text DEFAULT NULL::text, OUT id bigint, OUT outcome text)

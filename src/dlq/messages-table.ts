@@ -41,6 +41,11 @@ export const hasValue: Sql = sql`
 /** For the SET of every change of a message: a retry policy schedules it again from its end. */
 export const unscheduled: Sql = sql`next_attempt_at = NULL, retry_policy = NULL`;
 
+/** What the transaction writes from now on is no change of a message: `updated_at` stays. */
+export async function keepUpdatedAt(tx: Queryable): Promise<void> {
+  await tx.query(sql`SELECT set_config('dlq.deriving_fingerprints', 'on', true)`);
+}
+
 /** After a failure: DEAD if no attempt is left. Reads the row as it was before the statement. */
 export const statusAfterFailure: Sql = sql`
   CASE WHEN t.retry_count >= t.max_retries THEN 'DEAD' ELSE 'PENDING' END`;

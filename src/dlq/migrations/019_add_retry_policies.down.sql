@@ -3,13 +3,6 @@ DROP INDEX dlq.idx_redrives_by_people;
 DROP INDEX dlq.idx_redrives_policy;
 ALTER TABLE dlq.redrives DROP COLUMN stopped_by, DROP COLUMN policy;
 
-DROP TRIGGER trg_dlq_messages_updated_at ON dlq.dlq_messages;
-CREATE TRIGGER trg_dlq_messages_updated_at
-    BEFORE UPDATE ON dlq.dlq_messages
-    FOR EACH ROW
-    WHEN (current_setting('dlq.deriving_fingerprints', true) IS DISTINCT FROM 'on')
-    EXECUTE FUNCTION dlq.update_updated_at();
-
 DROP INDEX dlq.idx_dlq_messages_next_attempt;
 ALTER TABLE dlq.dlq_messages DROP COLUMN retry_policy, DROP COLUMN next_attempt_at;
 ALTER TABLE dlq.dlq_messages_archive DROP COLUMN retry_policy, DROP COLUMN next_attempt_at;

@@ -8,17 +8,6 @@ ALTER TABLE dlq.dlq_messages_archive ADD COLUMN next_attempt_at TIMESTAMPTZ, ADD
 CREATE INDEX idx_dlq_messages_next_attempt ON dlq.dlq_messages (retry_policy, next_attempt_at, id)
     WHERE next_attempt_at IS NOT NULL;
 
--- To schedule a message is no change of it, unless it takes a new epoch as well: updated_at stays the end of the last
--- attempt, from which the time is computed.
-DROP TRIGGER trg_dlq_messages_updated_at ON dlq.dlq_messages;
-CREATE TRIGGER trg_dlq_messages_updated_at
-    BEFORE UPDATE ON dlq.dlq_messages
-    FOR EACH ROW
-    WHEN (current_setting('dlq.deriving_fingerprints', true) IS DISTINCT FROM 'on'
-          AND (NEW.lease_epoch <> OLD.lease_epoch
-               OR NEW.next_attempt_at IS NOT DISTINCT FROM OLD.next_attempt_at))
-    EXECUTE FUNCTION dlq.update_updated_at();
-
 -- The policy that made a redrive; null if a person made it. What stopped it, the last time.
 ALTER TABLE dlq.redrives ADD COLUMN policy TEXT, ADD COLUMN stopped_by TEXT;
 CREATE INDEX idx_redrives_policy ON dlq.redrives (policy, created_at, id) WHERE policy IS NOT NULL;

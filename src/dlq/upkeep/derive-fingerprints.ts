@@ -1,6 +1,7 @@
 import { createFingerprinter, fingerprintVersion } from '../../kernel/fingerprint/fingerprint.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { keepUpdatedAt } from '../messages-table.ts';
 import { storeBases } from '../fingerprints-table.ts';
 
 export type Derived = Readonly<{
@@ -59,7 +60,7 @@ type StaleRow = {
 };
 
 async function deriveBatch(tx: Queryable, table: Sql, ids: readonly string[]): Promise<number> {
-  await tx.query(sql`SELECT set_config('dlq.deriving_fingerprints', 'on', true)`);
+  await keepUpdatedAt(tx);
   const rows = await tx.query<StaleRow>(sql`
     SELECT t.id, left(t.error_message, 16384) AS error_message, t.error_class, left(t.error_stack, 65536) AS error_stack
     FROM ${table} t WHERE t.id = ANY(${ids}::uuid[]) AND ${isStale()}

@@ -1,9 +1,9 @@
-import type { Queryable } from '../../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { maxExponent, maxRetryDelayMs, type RetryDelay } from '../../domain/retry-policy.ts';
 import { compileGlobs } from '../../../kernel/glob/match-glob.ts';
 import { exactInstant } from '../../instant.ts';
-import { isDue } from '../../messages-table.ts';
+import { isDue, keepUpdatedAt } from '../../messages-table.ts';
 import { inScope } from '../planned/plan-scope.ts';
 import type { RedriveFilter } from '../planned/redrives-table.ts';
 import { isPolicyDue, type RetryPolicy } from './policies-table.ts';
@@ -14,7 +14,7 @@ import { isPolicyDue, type RetryPolicy } from './policies-table.ts';
  * `updated_at`, from which it is computed, does not change.
  */
 export type ScheduleDeps = Readonly<{
-  db: Queryable;
+  db: Database;
   isDeadLetterTopic: (topic: string) => boolean;
 }>;
 
@@ -33,7 +33,8 @@ export async function scheduleMessages(
   const topics = await listPendingTopics(db);
   for (const [topic, rules] of rulesByTopic(policies, topics, isDeadLetterTopic))
     for (let after: Place | null = firstPlace; after !== null && !leased.aborted;) {
-      const page: Page = await schedulePage(db, { topic, rules, after });
+      const from = after;
+      const page: Page = await db.transaction((tx) => schedulePage(tx, { topic, rules, after: from }));
       scheduled += page.scheduled;
       after = page.next;
     }
@@ -72,10 +73,11 @@ const firstPlace: Place = { createdAt: '-infinity', id: '00000000-0000-0000-0000
 type Page = Readonly<{ scheduled: number; next: Place | null }>;
 
 async function schedulePage(
-  db: Queryable,
+  tx: Queryable,
   { topic, rules, after }: Readonly<{ topic: string; rules: readonly RetryPolicy[]; after: Place }>,
 ): Promise<Page> {
-  const [row] = await db.query<
+  await keepUpdatedAt(tx);
+  const [row] = await tx.query<
     Readonly<{ seen: number; scheduled: number; createdAt: string; id: string }>
   >(sql`
     WITH rules AS MATERIALIZED (${rulesTable(rules)}), page AS MATERIALIZED (
@@ -135,11 +137,12 @@ const dueAt: Sql = sql`
 
 /** What a round has not claimed is due again after the delay, counted from now. */
 export async function postponeDue(
-  db: Queryable,
+  tx: Queryable,
   filter: RedriveFilter,
   { delayMs, backoff }: RetryDelay,
 ): Promise<void> {
-  await db.query(sql`
+  await keepUpdatedAt(tx);
+  await tx.query(sql`
     WITH picked AS MATERIALIZED (
       SELECT t.id FROM dlq.dlq_messages t WHERE ${inScope({ kind: 'retry', filter })} FOR NO KEY UPDATE SKIP LOCKED
     )

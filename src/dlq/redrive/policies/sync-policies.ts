@@ -2,7 +2,7 @@ import { sleep } from '../../../kernel/clock.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { hasRow } from '../../../platform/work/work.ts';
-import { messages, unscheduled } from '../../messages-table.ts';
+import { keepUpdatedAt, messages, unscheduled } from '../../messages-table.ts';
 import { definitionOf, type PolicyDefinition, type RetryPolicy } from './policies-table.ts';
 
 const batchSize = 5000;
@@ -53,17 +53,23 @@ function scheduleKey(policies: readonly Readonly<{ name: string; definition: Pol
 }
 
 /** Waits for rows that other transactions have locked: a message must not keep the time of a policy that has changed. */
-async function unscheduleAll(db: Queryable, leased: AbortSignal): Promise<void> {
+async function unscheduleAll(db: Database, leased: AbortSignal): Promise<void> {
   while (!leased.aborted) {
-    const rows = await db.query(sql`
-      WITH picked AS MATERIALIZED (
-        SELECT t.id FROM dlq.dlq_messages t WHERE t.next_attempt_at IS NOT NULL
-        LIMIT ${batchSize} FOR NO KEY UPDATE SKIP LOCKED
-      )
-      UPDATE dlq.dlq_messages t SET ${unscheduled} FROM picked WHERE t.id = picked.id
-      RETURNING t.id`);
-    if (rows.length > 0) continue;
+    const count = await db.transaction(unscheduleBatch);
+    if (count > 0) continue;
     if (!(await hasRow(db, messages, sql`t.next_attempt_at IS NOT NULL`))) return;
     await sleep(lockedRestMs, leased);
   }
+}
+
+async function unscheduleBatch(tx: Queryable): Promise<number> {
+  await keepUpdatedAt(tx);
+  const rows = await tx.query(sql`
+    WITH picked AS MATERIALIZED (
+      SELECT t.id FROM dlq.dlq_messages t WHERE t.next_attempt_at IS NOT NULL
+      LIMIT ${batchSize} FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE dlq.dlq_messages t SET ${unscheduled} FROM picked WHERE t.id = picked.id
+    RETURNING t.id`);
+  return rows.length;
 }
