@@ -19,6 +19,7 @@ test('a consumer that retention has overtaken goes on with the oldest record tha
     broker,
     {
       topic,
+      group: 'readers',
       async handle({ value }) {
         seen.push(String(value));
         if (seen.length === 1) await publish([...Array.from({ length: 100 }, (_, n) => `${n}`), 'last']);

@@ -11,6 +11,8 @@ import { publish } from './publish.ts';
 
 export type Consumer = Readonly<{
   topic: string;
+  /** Its consumer group. */
+  group: string;
   handle(record: BrokerRecord): Promise<void>;
   /** Makes the dead letter of a record whose `handle` has thrown. */
   deadLetter(failed: Failed): OutgoingRecord;
@@ -21,8 +23,8 @@ const limits = { maxWaitMs: 1000, maxBytes: 1024 * 1024, maxBytesPerPartition: 2
 /**
  * Reads a topic from its start until the signal. A record that fails does not stop the ones behind it: it becomes
  * a dead letter, and only when the broker has that does the consumer go on, so no record gets lost in between.
- * The positions are kept in memory, which is enough for a broker that forgets everything with the process; a
- * real service commits them to its consumer group.
+ * Only then it commits its positions for its group: a canary waits for that, because before it nobody can say that a
+ * message was processed.
  */
 export async function consume(broker: Broker, consumer: Consumer, signal: AbortSignal): Promise<void> {
   const { partitions } = await broker.partitions((topic) => topic === consumer.topic);
@@ -37,6 +39,8 @@ export async function consume(broker: Broker, consumer: Consumer, signal: AbortS
         position.partition === partition ? positionIn(batch, nextOffsetAfter(batch)) : position,
       );
     }
+    if (batches.some((batch) => 'records' in batch && batch.records.length > 0))
+      await broker.mirror(consumer.group, positions);
   }
 }
 

@@ -82,6 +82,7 @@ export async function runOrdersPipeline(options: OrdersPipelineOptions): Promise
 function shippingService(broker: Broker, chance: Chance, carriers: () => Carriers): Consumer {
   return {
     topic: topics.orders,
+    group: 'shipping-service',
     async handle(record: BrokerRecord) {
       const order = decodeOrder(record.value);
       shipOrder({ carriers: carriers(), chance }, order, attemptOf(record));
@@ -99,6 +100,7 @@ function shippingService(broker: Broker, chance: Chance, carriers: () => Carrier
 function paymentsService(chance: Chance): Consumer {
   return {
     topic: topics.payments,
+    group: 'payments-service',
     async handle(record: BrokerRecord) {
       const payment = JSON.parse(String(record.value)) as Payment;
       collectPayment(chance, payment, attemptOf(record));

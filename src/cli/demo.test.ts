@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { loadConfig, type Config } from '../config/config.ts';
-import { openFulfilment, openSummarizer, openTradingPartner } from './demo.ts';
+import { openFulfilment, openSummarizer, openTradingPartner, shopPolicies } from './demo.ts';
 
 function configWith(env: NodeJS.ProcessEnv): Config {
   return loadConfig({ env: { KAFKA_LOCAL: 'true', ...env }, secretsDir: '/nonexistent' });
@@ -59,6 +59,15 @@ for (const [what, env] of Object.entries(elsewhere)) {
     assert.equal(await openTradingPartner(configWith(env)), null);
   });
 }
+
+test('the retry policies of the demo shop are a valid configuration', () => {
+  const { dlq, warnings } = configWith({ DLQ_AUTO_RETRY: JSON.stringify(shopPolicies) });
+  assert.deepEqual(
+    dlq.autoRetry.map(({ name, delayMs }) => [name, delayMs]),
+    [['bank', 30_000]],
+  );
+  assert.deepEqual(warnings, []);
+});
 
 test('the queue of the demo summarizer is a valid configuration', async (t) => {
   const summarizer = await openSummarizer(configWith({ DATABASE_DATA_DIR: dataDir(t) }));

@@ -20,6 +20,7 @@ export type DemoOptions = Readonly<{
 
 /** The published package has no examples. */
 const shopModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
+const giftCardsModule = new URL('../../examples/orders-pipeline/redrive-gift-cards.ts', import.meta.url);
 const tradingModule = new URL('../../examples/trading-partner/trading-partner.ts', import.meta.url);
 const summarizerModule = new URL('../../examples/summarizer/summarizer.ts', import.meta.url);
 const fulfilmentModule = new URL('../../examples/fulfilment/fulfilment.ts', import.meta.url);
@@ -27,6 +28,12 @@ const fulfilmentModule = new URL('../../examples/fulfilment/fulfilment.ts', impo
 type ShopModule = Readonly<{
   runOrdersPipeline(
     options: Readonly<{ broker: Broker; signal: AbortSignal; seed: string; onBugFixed: () => void }>,
+  ): Promise<void>;
+}>;
+
+type GiftCardsModule = Readonly<{
+  redriveGiftCards(
+    options: Readonly<{ redriveUrl: string; signal: AbortSignal; onStopped: (redriveId: string) => void }>,
   ): Promise<void>;
 }>;
 
@@ -100,26 +107,71 @@ export async function startShop(options: DemoOptions): Promise<Demo> {
   const { broker } = system;
   if (broker === null || !config.kafka.local)
     return withoutDemo('No demo traffic: it needs the local broker.', options);
-  if (!existsSync(shopModule))
-    return withoutDemo('No demo traffic: the installed package has no examples.', options);
+  if (!hasShop()) return withoutDemo('No demo traffic: the installed package has no examples.', options);
   const { runOrdersPipeline } = (await import(shopModule.href)) as ShopModule;
+  const { redriveGiftCards } = (await import(giftCardsModule.href)) as GiftCardsModule;
+  let stoppedId: string | null = null;
+  const shop = (signal: AbortSignal): Promise<void> =>
+    runOrdersPipeline({
+      broker,
+      signal,
+      seed: randomUUID(),
+      onBugFixed: () => print(aboutFix(stoppedId, cli)),
+    });
+  const operator = (signal: AbortSignal): Promise<void> =>
+    redriveGiftCards({
+      redriveUrl: system.url,
+      signal,
+      onStopped(id) {
+        stoppedId = id;
+        print(aboutStop(id, cli));
+      },
+    });
+  const stops = [runInBackground(system, shop)];
+  if (config.roles.includes('api') && config.roles.includes('ingest'))
+    stops.push(runInBackground(system, operator));
   return {
-    says: 'A demo shop is running; some of its orders and payments fail and become dead letters.',
+    says: 'A demo shop is running; some of its orders and payments fail and become dead letters. A policy retries payments for which the bank was down.',
     toTry: [
       ['failed messages by topic', cli('dlq topics')],
+      ['failures by cause', cli('dlq groups')],
       ['messages with errors', `curl ${system.url}/api/v1/dlq/orders.v1`],
       ['retry them all', cli('dlq retry-all orders.v1')],
+      ['automatic retries', cli('dlq policies list')],
     ],
-    stop: runInBackground(system, (signal) =>
-      runOrdersPipeline({
-        broker,
-        signal,
-        seed: randomUUID(),
-        onBugFixed: () =>
-          print('The bug in the demo shop is fixed: retries of its gift card orders succeed now.'),
-      }),
-    ),
+    stop: async () => {
+      await Promise.all(stops.map((stop) => stop()));
+    },
   };
+}
+
+/** What `redrive dev` configures in `dlq.auto_retry` if the shop runs. */
+export const shopPolicies = [
+  {
+    name: 'bank',
+    topics: ['payments.v1'],
+    error_classes: ['com.example.payments.BankUnavailableException'],
+    delay: '30s',
+    rate: 5,
+  },
+];
+
+export function hasShop(): boolean {
+  return existsSync(shopModule);
+}
+
+function aboutStop(id: string, cli: DemoOptions['cli']): string {
+  return [
+    'A redrive of the gift card orders was stopped by its canary: they still come back as dead letters.',
+    hintLine(['see why', cli(`dlq redrive show ${id}`)]),
+  ].join('\n');
+}
+
+function aboutFix(stoppedId: string | null, cli: DemoOptions['cli']): string {
+  const fixed = 'The bug in the demo shop is fixed: retries of its gift card orders succeed now.';
+  if (stoppedId === null) return fixed;
+  const resume = cli(`dlq redrive resume ${stoppedId} --reason 'the bug is fixed'`);
+  return [fixed, hintLine(['resume their redrive', resume])].join('\n');
 }
 
 /**

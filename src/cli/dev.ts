@@ -4,10 +4,12 @@ import type { Config } from '../config/config.ts';
 import { escapeText } from '../kernel/escape-text.ts';
 import { createLogger, type Logger } from '../platform/telemetry/logger.ts';
 import {
+  hasShop,
   hintLine,
   openFulfilment,
   openSummarizer,
   openTradingPartner,
+  shopPolicies,
   startFulfilment,
   startNewsroom,
   startShop,
@@ -117,6 +119,9 @@ function devConfig(args: DevArgs, { env }: Terminal, partners?: Partners): Confi
     ...(isLocal ? { KAFKA_LOCAL: 'true' } : {}),
     // The demo creates its topics after the start; the default of 30 s would delay the first dead letter.
     ...(isLocal && isOpen('kafka.discovery_interval') ? { KAFKA_DISCOVERY_INTERVAL: '1s' } : {}),
+    ...(isLocal && args.demo && hasShop() && isOpen('dlq.auto_retry')
+      ? { DLQ_AUTO_RETRY: JSON.stringify(shopPolicies) }
+      : {}),
     ...(partners?.partner == null
       ? {}
       : { OUTBOX_DESTINATIONS: JSON.stringify(partners.partner.destinations) }),

@@ -42,6 +42,9 @@ const expected: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     'npx redrive dlq topics': /^orders\.v1 /m,
     'npx redrive dlq list orders.v1 --status PENDING': / PENDING .* orders\.v1 /,
     'npx redrive dlq retry-all orders.v1 --yes': /^\d+ messages? retried in topic orders\.v1$/m,
+    'npx redrive dlq redrive list --automatic false': / stopped .*the bug should be fixed/,
+    'npx redrive dlq policies list': /^bank +active/m,
+    'npx redrive dlq redrive list --policy bank': / finished /,
   },
   'trading-partner': {
     'npx redrive outbox list': / sent .* broker /,
