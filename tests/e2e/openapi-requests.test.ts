@@ -13,12 +13,15 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a request has in place of its example. */
 type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
 
-/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys, the tag is another. */
+/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys and policies, the tag is another. */
 const refused: Readonly<Record<string, number>> = {
   forgetSource: 404,
   seekSource: 404,
   verifySource: 404,
   patchRedrive: 412,
+  getRetryPolicy: 404,
+  pauseRetryPolicy: 404,
+  resumeRetryPolicy: 404,
   retryStep: 409,
   skipStep: 409,
   resolveStep: 409,

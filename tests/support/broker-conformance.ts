@@ -6,7 +6,7 @@ import { publishingPromises } from './broker-conformance/publishing.ts';
 import { readingPromises } from './broker-conformance/reading.ts';
 import type { Broker } from '../../src/platform/broker/port.ts';
 
-export { partitionsOf, readAll } from './broker-conformance/fixtures.ts';
+export { partitionsOf, readAll, readPlaced, type PlacedRecord } from './broker-conformance/fixtures.ts';
 
 const promises = { ...listingPromises, ...readingPromises, ...publishingPromises, ...groupPromises };
 

@@ -8,7 +8,8 @@ import type { Sql } from '../../../src/platform/postgres/sql.ts';
  * Where a fault may strike, in the order of a dead letter's way:
  * `fetched`, records are in memory and nothing is stored; `inserted`, their rows are written and the transaction
  * is open; `claimed`, an attempt has begun and nothing is sent; `published`, the broker has answered and nothing
- * is settled; `settled`, the outcome is stored and the system has not seen the database's answer.
+ * is settled; `settled`, the outcome is stored and the system has not seen the database's answer. `planning`, items of
+ * a redrive are written and the transaction is open.
  *
  * Of a round of a retry policy: `round_made`, its redrive is written and the transaction is open; `round_noted`, it is
  * committed.
@@ -27,6 +28,7 @@ export type FaultPoint =
   | 'claimed'
   | 'published'
   | 'settled'
+  | 'planning'
   | 'round_made'
   | 'round_noted'
   | 'order_claimed'
@@ -169,6 +171,7 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
               }
               const rows = await tx.query<Row>(statement);
               if (isInsert(statement)) await reach('inserted');
+              if (isPlan(statement)) await reach('planning');
               if (isRound(statement)) {
                 makesRound = true;
                 await reach('round_made');
@@ -188,6 +191,7 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
 const isClaim = ({ text }: Sql): boolean => text.includes("'retry_started'");
 const isInsert = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.dlq_messages');
 const isRound = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.redrives ');
+const isPlan = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.redrive_items');
 const isSettle = ({ text }: Sql): boolean =>
   text.includes('WITH settled AS') && text.includes('dlq.dlq_messages');
 

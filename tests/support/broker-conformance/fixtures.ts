@@ -61,13 +61,20 @@ export function failureOf(result: FetchResult | undefined): FetchFailure {
 
 /** All records of the topic, partition by partition, read until the ends that were listed at the beginning. */
 export async function readAll(broker: Broker, topic: string): Promise<readonly BrokerRecord[]> {
-  const records: BrokerRecord[] = [];
+  return (await readPlaced(broker, topic)).map(({ record }) => record);
+}
+
+export type PlacedRecord = Readonly<{ partition: number; record: BrokerRecord }>;
+
+/** The same with their partitions. */
+export async function readPlaced(broker: Broker, topic: string): Promise<readonly PlacedRecord[]> {
+  const records: PlacedRecord[] = [];
   for (const info of await partitionsOf(broker, topic)) {
     let offset = info.start;
     while (offset < info.stableEnd) {
       const [result] = await broker.fetch([positionAt(info, offset)], limits);
       const batch = batchOf(result);
-      records.push(...batch.records);
+      records.push(...batch.records.map((record) => ({ partition: info.partition, record })));
       offset = batch.nextOffset;
     }
   }
