@@ -67,7 +67,8 @@ describe('A planner that is killed', { skip: await whyNoKafka() }, () => {
     const victim = await at.start({ faults: [{ at: 'planning', act: 'kill', nth: 2 }] });
     const body = { filter: { topic: at.originalTopic }, reason: 'the consumer was fixed' };
     const created = await victim.post('/api/v1/dlq/redrives', body);
-    const { id } = created?.body as { id: string };
+    assert.ok(created);
+    const { id } = created.body as { id: string };
     assert.equal(await victim.died(), 'SIGKILL');
     const [left] = await at.db.query(sql`SELECT count(*)::int AS count FROM dlq.redrive_items`);
     assert.deepEqual(left, { count: 10_000 });

@@ -1,4 +1,4 @@
-import { describe, it } from 'node:test';
+import { test } from 'node:test';
 import { whyNoKafka } from '../../tools/kafka/kafka-for-tests.ts';
 import { startKafka } from '../../tools/kafka/start-kafka.ts';
 import { checkProof, runDisturbed, storeLetters, type ProofOptions } from '../chaos/support/redrive-proof.ts';
@@ -10,8 +10,10 @@ import { openScene } from '../chaos/support/scene.ts';
  */
 const options: ProofOptions = { count: 100_000, keys: 4999, perSecond: 2000, withinMs: 600_000 };
 
-describe('A redrive of a hundred thousand messages', { skip: await whyNoKafka() }, () => {
-  it('sends each once and in order, through a killed process, a restarted broker and a pause', async (t) => {
+void test(
+  'A redrive of a hundred thousand messages sends each once and in order',
+  { skip: await whyNoKafka() },
+  async (t) => {
     const kafka = await startKafka();
     t.after(() => kafka.stop());
     const at = await openScene({ partitions: 6, brokers: kafka.brokers });
@@ -20,5 +22,5 @@ describe('A redrive of a hundred thousand messages', { skip: await whyNoKafka() 
     const proof = await runDisturbed(at, kafka, options);
     await checkProof(at, proof, options.count);
     process.stdout.write(`${JSON.stringify(proof.redrive.receipt)}, ${proof.records.length} records\n`);
-  });
-});
+  },
+);
