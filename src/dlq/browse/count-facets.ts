@@ -4,7 +4,7 @@ import { epochMs, exactInstant } from '../instant.ts';
 import { indexedUntil, type MessageFilter } from '../message-filter.ts';
 import type { Keyset } from '../stored-message.ts';
 import { countMessages, exactCountLimit, type Count } from './count-matches.ts';
-import { allOf, findCandidates, type Candidates } from './message-candidates.ts';
+import { findCandidates, type Candidates } from './message-candidates.ts';
 
 /** What messages are counted by. */
 export const facetFields = ['status', 'topic', 'error_class', 'consumer_group', 'fingerprint'] as const;
@@ -99,38 +99,54 @@ type StepRow = Readonly<{
 }>;
 
 const columns: Readonly<Record<FacetField, Sql>> = {
-  status: sql`t.status`,
-  topic: sql`t.original_topic`,
+  status: sql`t.status::text`,
+  topic: sql`t.original_topic::text`,
   error_class: sql`t.error_class`,
   consumer_group: sql`t.consumer_group`,
   fingerprint: sql`t.fingerprint`,
 };
 
+const names: Readonly<Record<FacetField, Sql>> = {
+  status: sql`status`,
+  topic: sql`topic`,
+  error_class: sql`error_class`,
+  consumer_group: sql`consumer_group`,
+  fingerprint: sql`fingerprint`,
+};
+
 /** Always returns a row, so that the end of the step is known even if nothing matches. */
-function stepStatement({ tables, select, rest }: Candidates, after: Keyset | null): Sql {
-  const fields = facetFields.map(
-    (field, i) =>
-      sql`SELECT ${field}::text AS field, m.v[${i + 1}::int] AS value, count(*) AS count FROM matching m GROUP BY 2`,
+function stepStatement({ read }: Candidates, after: Keyset | null): Sql {
+  const all = joinSql(
+    facetFields.map((field) => names[field]),
+    sql`, `,
   );
   const values = joinSql(
-    facetFields.map((field) => sql`left(${columns[field]}, 300)`),
+    facetFields.map((field) => sql`${columns[field]} AS ${names[field]}`),
     sql`, `,
+  );
+  const sets = joinSql(
+    facetFields.map((field) => sql`(${names[field]})`),
+    sql`, `,
+  );
+  const fields = joinSql(
+    facetFields.map((field) => sql`WHEN GROUPING(${names[field]}) = 0 THEN ${field}`),
+    sql` `,
   );
   return sql`
     WITH candidates AS MATERIALIZED (
-      SELECT c.id, c.created_at FROM (${select(stepSize, after)}) AS c
-      ORDER BY c.created_at DESC, c.id DESC
-      LIMIT ${stepSize}
-    ), matching AS MATERIALIZED (
-      SELECT ARRAY[${values}] AS v FROM candidates c JOIN ${tables.messages} t ON t.id = c.id WHERE ${allOf(rest)}
+      ${read({ limit: stepSize, after }, values)}
     ), counted AS (
-      SELECT * FROM (${joinSql(fields, sql` UNION ALL `)}) AS f WHERE f.value IS NOT NULL
+      SELECT CASE ${fields} END AS field, left(COALESCE(${all}), 300) AS value, count(*) AS count
+      FROM candidates WHERE is_match GROUP BY GROUPING SETS (${sets})
+      HAVING COALESCE(${all}) IS NOT NULL
+    ), step AS (
+      SELECT count(*) AS scanned, count(*) FILTER (WHERE is_match) AS matched, ${indexedUntil} AS until
+      FROM candidates
     )
-    SELECT counted.field, counted.value, counted.count,
-           (SELECT count(*) FROM candidates) AS scanned, (SELECT count(*) FROM matching) AS matched,
+    SELECT counted.field, counted.value, counted.count, step.scanned, step.matched,
            ${exactInstant(sql`last.created_at`)} AS last_created_at, last.id AS last_id,
-           ${epochMs(indexedUntil)} AS indexed_until
-    FROM (SELECT 1) AS step
+           ${epochMs(sql`step.until`)} AS indexed_until
+    FROM step
     LEFT JOIN (SELECT created_at, id FROM candidates ORDER BY created_at, id LIMIT 1) AS last ON true
     LEFT JOIN counted ON true`;
 }

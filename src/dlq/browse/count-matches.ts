@@ -1,12 +1,14 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isGlob, type MessageFilter } from '../message-filter.ts';
-import { allOf, type Candidates } from './message-candidates.ts';
+import type { Candidates } from './message-candidates.ts';
 
 export type Count = Readonly<{ total: number; isEstimate: boolean }>;
 
 /** Above this number the total is an estimate: an exact count would be too slow. */
 export const exactCountLimit = 10_000;
+/** To look for words in a message takes longer than to compare a column. */
+const checkedTexts = 2000;
 
 /**
  * Counts up to the limit. Beyond it, the matches among the newest candidates are scaled to all candidates, whose number
@@ -17,8 +19,8 @@ export async function countMessages(
   filter: MessageFilter,
   candidates: Candidates,
 ): Promise<Count> {
-  const { tables, select, rest } = candidates;
-  const limit = exactCountLimit + 1;
+  const { read, select, rest, checksText } = candidates;
+  const limit = checksText ? checkedTexts : exactCountLimit + 1;
   const counted =
     rest.length === 0
       ? sql`
@@ -26,14 +28,11 @@ export async function countMessages(
         SELECT 1 FROM (${select(limit, null)}) AS found LIMIT ${limit}
       ) AS counted`
       : sql`
-      WITH candidates AS MATERIALIZED (
-        SELECT c.id FROM (${select(limit, null)}) AS c ORDER BY c.created_at DESC, c.id DESC LIMIT ${limit}
-      )
-      SELECT (SELECT count(*) FROM candidates) AS scanned, count(*) AS found
-      FROM candidates c JOIN ${tables.messages} t ON t.id = c.id WHERE ${allOf(rest)}`;
+      SELECT count(*) AS scanned, count(*) FILTER (WHERE is_match) AS found
+      FROM (${read({ limit, after: null })}) AS candidates`;
   const [row] = await db.query<{ scanned: bigint; found: bigint }>(counted);
   const [scanned, found] = [Number(row?.scanned ?? 0n), Number(row?.found ?? 0n)];
-  if (scanned <= exactCountLimit) return { total: found, isEstimate: false };
+  if (scanned < limit) return { total: found, isEstimate: false };
   const all = await estimateCandidates(db, filter, candidates);
   return { total: Math.max(Math.round((all * found) / scanned), found), isEstimate: true };
 }

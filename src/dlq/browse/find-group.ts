@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { joinSql, sql } from '../../platform/postgres/sql.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import { statuses, type Status } from '../domain/message.ts';
-import { listGroups, type Group } from './list-groups.ts';
+import { selectGroups, type Group } from './list-groups.ts';
 
 export type GroupDetails = Readonly<{
   group: Group;
@@ -20,8 +20,7 @@ export type GroupDetails = Readonly<{
 /** The group of a fingerprint or of a prefix that no other fingerprint has. */
 export async function findGroup(db: Queryable, text: string): Promise<GroupDetails> {
   const fingerprint = await wholeFingerprint(db, text);
-  const { groups } = await listGroups(db, { fingerprint }, { after: null, offset: 0, pageSize: 1 });
-  const [group] = groups;
+  const [group] = await selectGroups(db, { fingerprint }, { after: null, offset: 0, pageSize: 1 });
   if (group === undefined) throw groupNotFound(text);
   const [topKeys, byTopic] = await Promise.all([listTopKeys(db, fingerprint), countByTopic(db, fingerprint)]);
   return { group, topKeys, byTopic };
@@ -60,22 +59,26 @@ const readForKeys = 10_000;
 const listedKeys = 10;
 const listedKeyBytes = 1024;
 
-/** The keys with the most messages among the newest messages. */
+/** The keys with the most messages among the newest messages, which the index has found before any is read. */
 async function listTopKeys(db: Queryable, fingerprint: string): Promise<GroupDetails['topKeys']> {
   const newest = statuses.map(
     (status) => sql`(
-      SELECT t.message_key, t.created_at, t.id FROM dlq.dlq_messages t
+      SELECT t.created_at, t.id FROM dlq.dlq_messages t
       WHERE t.fingerprint = ${fingerprint} AND t.status = ${status}
       ORDER BY t.created_at DESC, t.id DESC LIMIT ${readForKeys})`,
   );
   return db.query<{ key: Buffer | null; count: number }>(sql`
-    SELECT message_key AS key, count(*)::int AS count
-    FROM (
-      SELECT substring(message_key FOR ${listedKeyBytes}) AS message_key FROM (${joinSql(newest, sql` UNION ALL `)}) AS newest
+    WITH newest AS MATERIALIZED (
+      SELECT id FROM (${joinSql(newest, sql` UNION ALL `)}) AS ranges
       ORDER BY created_at DESC, id DESC LIMIT ${readForKeys}
-    ) AS keys
-    GROUP BY message_key
-    ORDER BY count(*) DESC, message_key
+    )
+    SELECT m.key, count(*)::int AS count
+    FROM newest CROSS JOIN LATERAL (
+      SELECT substring(t.message_key FOR ${listedKeyBytes}) AS key FROM dlq.dlq_messages t
+      WHERE t.id = newest.id OFFSET 0
+    ) AS m
+    GROUP BY m.key
+    ORDER BY count(*) DESC, m.key
     LIMIT ${listedKeys}`);
 }
 

@@ -54,11 +54,21 @@ export async function listGroups(
 ): Promise<GroupPage> {
   const count = await countGroups(db, filter);
   if (offset > count.total) return { groups: [], count, hasNext: false };
+  const groups = await selectGroups(db, filter, { after, offset, pageSize: pageSize + 1 });
+  return { groups: groups.slice(0, pageSize), count, hasNext: groups.length > pageSize };
+}
+
+/** So many groups, without their total. */
+export async function selectGroups(
+  db: Queryable,
+  filter: GroupFilter,
+  { after, offset, pageSize }: GroupWindow,
+): Promise<readonly Group[]> {
   const rows = await db.query<GroupRow>(sql`
     WITH page AS MATERIALIZED (
       ${matching(filter, after)}
       ORDER BY f.last_at DESC, f.fingerprint DESC
-      LIMIT ${pageSize + 1} OFFSET ${offset}
+      LIMIT ${pageSize} OFFSET ${offset}
     )
     SELECT page.fingerprint, page.version, page.class, page.template, page.frame,
            page.pending, page.retrying, page.resolved, page.dead,
@@ -73,7 +83,7 @@ export async function listGroups(
     CROSS JOIN LATERAL (${hoursOf(filter)}) AS hours
     LEFT JOIN LATERAL (${sampleOf(filter)}) AS sample ON true
     ORDER BY page.last_at DESC, page.fingerprint DESC`);
-  return { groups: rows.slice(0, pageSize).map(groupOf), count, hasNext: rows.length > pageSize };
+  return rows.map(groupOf);
 }
 
 type GroupRow = {

@@ -4,7 +4,7 @@ import { epochMs, exactInstant } from '../instant.ts';
 import { indexedUntil, type MessageFilter } from '../message-filter.ts';
 import type { Keyset, Message } from '../stored-message.ts';
 import { countMessages, type Count } from './count-matches.ts';
-import { allOf, findCandidates, type Candidates } from './message-candidates.ts';
+import { findCandidates, type Candidates } from './message-candidates.ts';
 import { messageColumns, messageOf, type MessageRow } from './message-row.ts';
 
 export type ListWindow =
@@ -105,25 +105,18 @@ function isMessageRow(row: StepRow): row is StepRow & MessageRow {
  * not shown as it was. Always returns a row, so that the end of the step is known even if nothing matches.
  */
 function stepStatement(
-  { tables, select, rest, isFacets }: Candidates,
+  { tables, read }: Candidates,
   { skip, limit, after, size }: Wanted & Readonly<{ size: number }>,
   { payload = 'whole' }: ListOptions,
 ): Sql {
-  const isChecked = rest.length > 0 || isFacets;
-  const matching = isChecked
-    ? sql`SELECT c.id, c.created_at FROM candidates c JOIN ${tables.messages} t ON t.id = c.id WHERE ${allOf(rest)}`
-    : sql`SELECT c.id, c.created_at FROM candidates c`;
   return sql`
-    WITH candidates AS MATERIALIZED (
-      SELECT c.id, c.created_at FROM (${select(size, after)}) AS c
-      ORDER BY c.created_at DESC, c.id DESC
-      LIMIT ${size}
-    ), matching AS MATERIALIZED (${matching}
+    WITH candidates AS MATERIALIZED (${read({ limit: size, after })}
     ), page AS MATERIALIZED (
-      SELECT id, created_at FROM matching ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${skip}
+      SELECT id, created_at FROM candidates WHERE is_match
+      ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${skip}
     ), step AS (
-      SELECT (SELECT count(*) FROM candidates) AS scanned, (SELECT count(*) FROM matching) AS matched,
-             ${indexedUntil} AS indexed_until
+      SELECT count(*) AS scanned, count(*) FILTER (WHERE is_match) AS matched, ${indexedUntil} AS indexed_until
+      FROM candidates
     )
     SELECT ${messageColumns}, ${payload === 'whole' ? listedTexts : previewTexts},
            ${tables.isArchive} AS is_archived, step.scanned, step.matched,

@@ -20,15 +20,24 @@ import type { Keyset } from '../stored-message.ts';
  */
 export type Candidates = Readonly<{
   tables: MessageTables;
-  /** `id` and `created_at` of at most so many candidates before the position, of each range the newest. */
+  /**
+   * At most so many candidates before the position, unordered: `id`, `created_at`, `is_match` and these columns of the
+   * message `t`. `is_match` is null if the message is gone.
+   */
+  read: (window: CandidateWindow, columns?: Sql) => Sql;
+  /** `id` and `created_at` alone, unordered, of each range at most so many. */
   select: (limit: number, after: Keyset | null) => Sql;
   /** Conditions on the message `t` that are still to be checked. */
   rest: readonly Sql[];
+  /** Words are among these conditions. */
+  checksText: boolean;
   /** A statement with all candidates, for the planner's estimate of their number. */
   all: Sql;
   /** Rows of the index may belong to messages that are gone, or may not be there yet. */
   isFacets: boolean;
 }>;
+
+export type CandidateWindow = Readonly<{ limit: number; after: Keyset | null }>;
 
 /** Topics of a glob that are read one by one; with more, every message is compared. */
 const maxTopicRanges = 64;
@@ -59,9 +68,29 @@ function candidatesOf(
   covered: readonly IndexedField[],
   found: Pick<Candidates, 'select'> & Partial<Candidates>,
 ): Candidates {
+  const { messages } = tablesOf(filter);
+  const rest = conditionsOf(filter, new Set(covered));
+  const isMatch = sql`COALESCE(${allOf(rest)}, false) AS is_match`;
+  const needsMessage = rest.length > 0 || found.isFacets === true;
   return {
     tables: tablesOf(filter),
-    rest: conditionsOf(filter, new Set(covered)),
+    // Lateral, and not merged because of its OFFSET: or a plan for many candidates may read all messages.
+    read: ({ limit, after }, columns) => {
+      const inOrder = sql`
+        SELECT s.id, s.created_at FROM (${found.select(limit, after)}) AS s
+        ORDER BY s.created_at DESC, s.id DESC
+        LIMIT ${limit}`;
+      return columns === undefined && !needsMessage
+        ? sql`SELECT c.id, c.created_at, true AS is_match FROM (${inOrder}) AS c`
+        : sql`
+          SELECT c.id, c.created_at, m.* FROM (${inOrder}) AS c
+          LEFT JOIN LATERAL (
+            SELECT ${columns === undefined ? isMatch : sql`${isMatch}, ${columns}`}
+            FROM ${messages} t WHERE t.id = c.id OFFSET 0
+          ) AS m ON true`;
+    },
+    rest,
+    checksText: filter.not?.text !== undefined || (filter.text !== undefined && !covered.includes('text')),
     all: sql`
       SELECT 1 FROM ${tablesOf(filter).messages} t
       WHERE ${allOf([...coveredConditions(filter, covered), isWithin(sql`t.created_at`, filter)])}`,
@@ -75,7 +104,7 @@ function coveredConditions(filter: MessageFilter, covered: readonly IndexedField
   return conditionsOf({ ...only, isArchived: filter.isArchived === true });
 }
 
-export function allOf(conditions: readonly Sql[]): Sql {
+function allOf(conditions: readonly Sql[]): Sql {
   return conditions.length === 0 ? sql`true` : joinSql(conditions, sql` AND `);
 }
 
@@ -88,17 +117,31 @@ function isBefore(createdAt: Sql, id: Sql, after: Keyset | null): Sql {
 }
 
 /** The newest messages of one range of an index. */
-function newest(filter: MessageFilter, where: Sql, limit: number, after: Keyset | null): Sql {
+function newest(
+  filter: MessageFilter,
+  where: Sql,
+  { limit, after }: CandidateWindow,
+  columns: Sql = sql`t.id, t.created_at`,
+): Sql {
   return sql`
-    SELECT t.id, t.created_at FROM ${tablesOf(filter).messages} t
+    SELECT ${columns} FROM ${tablesOf(filter).messages} t
     WHERE ${where} AND ${isWithin(sql`t.created_at`, filter)} AND ${isBefore(sql`t.created_at`, sql`t.id`, after)}
     ${newestFirst}
     LIMIT ${limit}`;
 }
 
 function byTime(filter: MessageFilter, covered: readonly IndexedField[], where: Sql): Candidates {
+  const isMatch = sql`COALESCE(${allOf(conditionsOf(filter, new Set(covered)))}, false) AS is_match`;
   return candidatesOf(filter, covered, {
-    select: (limit, after) => newest(filter, where, limit, after),
+    select: (limit, after) => newest(filter, where, { limit, after }),
+    // One range, already in order: its rows are read only once.
+    read: (window, columns) =>
+      newest(
+        filter,
+        where,
+        window,
+        sql`t.id, t.created_at, ${isMatch}${columns === undefined ? sql`` : sql`, ${columns}`}`,
+      ),
   });
 }
 
@@ -106,7 +149,7 @@ function byStatuses(filter: MessageFilter, some: readonly string[]): Candidates 
   return candidatesOf(filter, ['status'], {
     select: (limit, after) => sql`
       SELECT r.id, r.created_at FROM unnest(${some}::text[]) AS s (status)
-      CROSS JOIN LATERAL (${newest(filter, sql`t.status = s.status`, limit, after)}) AS r`,
+      CROSS JOIN LATERAL (${newest(filter, sql`t.status = s.status`, { limit, after })}) AS r`,
   });
 }
 
@@ -115,7 +158,7 @@ function byFingerprint(filter: MessageFilter, fingerprint: string): Candidates {
   return candidatesOf(filter, ['fingerprint', 'status'], {
     select: (limit, after) => sql`
       SELECT r.id, r.created_at FROM unnest(${filter.status ?? statuses}::text[]) AS s (status)
-      CROSS JOIN LATERAL (${newest(filter, where, limit, after)}) AS r`,
+      CROSS JOIN LATERAL (${newest(filter, where, { limit, after })}) AS r`,
   });
 }
 
@@ -130,7 +173,7 @@ function byTopics(filter: MessageFilter, { original, source }: Topics): Candidat
   const ranges = (topics: readonly string[], where: Sql, limit: number, after: Keyset | null): Sql => sql`
     SELECT r.id, r.created_at
     FROM unnest(${topics}::text[]) AS w (topic) CROSS JOIN unnest(${filter.status ?? statuses}::text[]) AS s (status)
-    CROSS JOIN LATERAL (${newest(filter, where, limit, after)}) AS r`;
+    CROSS JOIN LATERAL (${newest(filter, where, { limit, after })}) AS r`;
   return candidatesOf(filter, ['topic', 'status'], {
     select: (limit, after) => sql`
       ${ranges(original, sql`t.original_topic = w.topic AND t.status = s.status`, limit, after)}
@@ -139,7 +182,7 @@ function byTopics(filter: MessageFilter, { original, source }: Topics): Candidat
   });
 }
 
-/** The topics of a glob, or null if they are too many. */
+/** The topics of a pattern; null if they are too many. */
 async function findTopics(db: Queryable, filter: MessageFilter, topic: string): Promise<Topics | null> {
   if (!isGlob(topic)) return { original: [topic], source: [topic] };
   const { messages } = tablesOf(filter);
@@ -204,12 +247,10 @@ const commonShare = 0.01;
 
 /** Whether so many of the newest messages have the words that walking through all is faster than the index. */
 async function isCommonText(db: Queryable, filter: MessageFilter, text: string): Promise<boolean> {
-  const { messages } = tablesOf(filter);
   const [hasWords = sql`false`] = conditionsOf({ text, isArchived: filter.isArchived === true });
   const [row] = await db.query<{ found: bigint; sampled: bigint }>(sql`
-    WITH sampled AS MATERIALIZED (${newest(filter, sql`true`, sampleSize, null)})
-    SELECT count(*) FILTER (WHERE ${hasWords}) AS found, count(*) AS sampled
-    FROM sampled JOIN ${messages} t ON t.id = sampled.id`);
+    WITH sampled AS MATERIALIZED (${newest(filter, sql`true`, { limit: sampleSize, after: null }, sql`t.id, ${hasWords} AS is_match`)})
+    SELECT count(*) FILTER (WHERE is_match) AS found, count(*) AS sampled FROM sampled`);
   const { found = 0n, sampled = 0n } = row ?? {};
   return sampled >= BigInt(sampleSize) && Number(found) >= commonShare * sampleSize;
 }
