@@ -21,6 +21,7 @@ export type MessageFilter = Readonly<{
   /** Stored before it. */
   until?: Date;
   isUnroutable?: boolean;
+  hasEdit?: boolean;
   isArchived?: boolean;
   /** All its words, in any order and case, in the error or the beginning of the value. */
   text?: string;
@@ -67,6 +68,7 @@ export type IndexedField =
   | 'key'
   | 'consumerGroup'
   | 'isUnroutable'
+  | 'hasEdit'
   | 'text';
 
 /** The conditions on a message `t`, except those on fields that are `covered` and on the time. */
@@ -74,18 +76,8 @@ export function conditionsOf(
   filter: MessageFilter,
   covered: ReadonlySet<IndexedField> = new Set(),
 ): readonly Sql[] {
-  const {
-    topic,
-    status,
-    fingerprint,
-    errorClass,
-    key,
-    consumerGroup,
-    isUnroutable,
-    text,
-    not = {},
-    names = null,
-  } = filter;
+  const { topic, status, fingerprint, errorClass, key, consumerGroup, text, not = {} } = filter;
+  const { isUnroutable, hasEdit, names = null } = filter;
   const { facets } = tablesOf(filter);
   const has = <Value>(field: IndexedField, value: Value | undefined, condition: (value: Value) => Sql) =>
     value === undefined || covered.has(field) ? [] : [condition(value)];
@@ -98,6 +90,7 @@ export function conditionsOf(
     ...has('key', key, (one) => sql`t.message_key = convert_to(${one}, 'UTF8')`),
     ...has('consumerGroup', consumerGroup, (one) => sql`t.consumer_group = ${one}`),
     ...has('isUnroutable', isUnroutable, (is) => (is ? sql`t.unroutable` : sql`NOT t.unroutable`)),
+    ...has('hasEdit', hasEdit, (is) => (is ? sql`t.version > 0` : sql`t.version = 0`)),
     ...has('text', text, (words) => hasText(words, facets)),
     ...(not.topic ?? []).map((one) => sql`NOT COALESCE(${hasTopic(one)}, false)`),
     ...(not.text ?? []).map((words) => sql`NOT COALESCE(${hasText(words, facets)}, false)`),

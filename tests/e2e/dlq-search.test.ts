@@ -42,6 +42,7 @@ before(async () => {
   await system.db.query(sql`
     UPDATE dlq.dlq_messages SET error_class = 'x.Timeout', consumer_group = 'billing', message_key = 'key-1'
     WHERE original_topic = 'payments.v1'`);
+  await system.db.query(sql`UPDATE dlq.dlq_messages SET version = 1 WHERE original_topic = 'orders.v1'`);
   await untilIndexed(system);
 });
 after(() => system.drop());
@@ -72,6 +73,8 @@ test('filters are query parameters; those with several values are repeated', asy
     [`text=${encoded('在庫')}&topic=orders.v?`, ['orders.v1']],
     [`not_text=timed&unroutable=false`, ['orders.v2']],
     ['unroutable=true', []],
+    ['has_edit=true', ['orders.v1']],
+    ['has_edit=false&unroutable=false', ['payments.v1', 'orders.v2']],
     ['archived=true', []],
     ['since=2100-01-01T00:00:00Z', []],
     ['until=2100-01-01T00:00:00Z', ['payments.v1', 'orders.v2', 'orders.v1']],
@@ -124,7 +127,7 @@ describe('what is no search', () => {
     ['archived=yes', 'archived'],
     ['status=DEAD&status=GONE', 'status.1'],
     [Array.from({ length: 11 }, (_, i) => `not_topic=t${i}`).join('&'), 'not_topic'],
-    ['has_edit=true', 'has_edit'],
+    ['has_edit=1', 'has_edit'],
     ['nottopic=x', 'nottopic'],
   ] as const)
     test(`?${query.slice(0, 30)} is refused with the field's name`, async () => {

@@ -16,6 +16,7 @@ export const messageFilters: readonly Input[] = [
   { flags: '--since <time>', text: 'only messages stored at or after this time (ISO 8601 with zone)' },
   { flags: '--until <time>', text: 'only messages stored before this time (ISO 8601 with zone)' },
   { flags: '--unroutable', text: 'only messages whose original topic is unknown' },
+  { flags: '--has-edit', text: 'only messages that an operator has edited' },
   { flags: '--archived', text: 'archived messages in place of the live ones' },
   { flags: '--not-topic <topic>', text: 'no messages of this topic or pattern' },
   { flags: '--not-status <status>', text: 'no messages in this status', choices: statuses },

@@ -141,6 +141,8 @@ export type Operations = {
       until?: string | undefined;
       /** Whether its original topic is unknown. */
       unroutable?: boolean | undefined;
+      /** Whether an operator has edited it. */
+      has_edit?: boolean | undefined;
       /** True: archived messages in place of the live ones. */
       archived?: boolean | undefined;
       /** All words, in any order and case, in the error or the first 8 kB of the value. Chinese, Japanese and Korean are matched by pairs of characters. */
@@ -200,6 +202,8 @@ export type Operations = {
       until?: string | undefined;
       /** Whether its original topic is unknown. */
       unroutable?: boolean | undefined;
+      /** Whether an operator has edited it. */
+      has_edit?: boolean | undefined;
       /** True: archived messages in place of the live ones. */
       archived?: boolean | undefined;
       /** All words, in any order and case, in the error or the first 8 kB of the value. Chinese, Japanese and Korean are matched by pairs of characters. */

@@ -44,11 +44,11 @@ async function estimateCandidates(
   filter: MessageFilter,
   { all, isFacets }: Candidates,
 ): Promise<number> {
-  const { topic, since, until, isArchived, isUnroutable, fingerprint } = filter;
+  const { topic, since, until, isArchived, isUnroutable, hasEdit, fingerprint } = filter;
   const isCounted =
     !isFacets &&
     isArchived !== true &&
-    [since, until, isUnroutable, fingerprint].every((value) => value === undefined) &&
+    [since, until, isUnroutable, hasEdit, fingerprint].every((value) => value === undefined) &&
     !(topic !== undefined && isGlob(topic));
   if (isCounted) return addCounts(db, filter);
   const rows = await db.query<{ 'QUERY PLAN': Plan }>(sql`EXPLAIN (FORMAT JSON) ${all}`);

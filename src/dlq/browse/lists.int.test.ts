@@ -61,6 +61,7 @@ const searches: readonly MessageFilter[] = [
   { key: 'key-77' },
   { consumerGroup: 'group-3', status: ['DEAD'] },
   { isUnroutable: true },
+  { hasEdit: true },
   { text: 'boom' },
   { text: 'number 777' },
   { text: 'number 777', errorClass: 'x.E7' },

@@ -48,6 +48,7 @@ export async function findCandidates(db: Queryable, filter: MessageFilter): Prom
   if (key !== undefined) return byFacet(filter, 'key', sql`f.key_hash = sha256(convert_to(${key}, 'UTF8'))`);
   if (text !== undefined && !(await isCommonText(db, filter, text))) return byText(filter, text);
   if (isUnroutable === true) return byTime(filter, ['isUnroutable'], sql`t.unroutable`);
+  if (filter.hasEdit === true) return byTime(filter, ['hasEdit'], sql`t.version > 0`);
   if (fingerprint !== undefined) return byFingerprint(filter, fingerprint);
   if (errorClass !== undefined) return byFacet(filter, 'errorClass', sql`f.error_class = ${errorClass}`);
   if (consumerGroup !== undefined)

@@ -157,6 +157,7 @@ function filterOf(query: Query): MessageFilter {
     since,
     until,
     isUnroutable: unroutable,
+    hasEdit: query.has_edit,
     isArchived: archived,
     text,
     not: withoutUndefined<Excluded>({

@@ -53,6 +53,7 @@ const filterParameters = {
   since: Type.Optional({ ...Instant, description: 'Stored at or after it; ISO 8601 with its zone.' }),
   until: Type.Optional({ ...Instant, description: 'Stored before it; ISO 8601 with its zone.' }),
   unroutable: Type.Optional(Type.Boolean({ description: 'Whether its original topic is unknown.' })),
+  has_edit: Type.Optional(Type.Boolean({ description: 'Whether an operator has edited it.' })),
   archived: Type.Optional(
     Type.Boolean({ description: 'True: archived messages in place of the live ones.' }),
   ),
