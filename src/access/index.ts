@@ -1,6 +1,7 @@
 import { localPrincipal, type Principal } from '../kernel/access/principal.ts';
 import { createPolicy, type Binding, type OwnRole } from '../kernel/access/roles.ts';
 import type { Clock } from '../kernel/clock.ts';
+import type { AppError } from '../kernel/errors.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
 import type { Authenticate } from '../platform/http/access/guard-access.ts';
@@ -32,6 +33,7 @@ export type AccessDeps = Readonly<{
   wake: Wake;
   clock: Clock;
   logger: Logger;
+  schema: Readonly<{ outdated: () => AppError | null }>;
   environment: string;
   options: Readonly<{
     mode: 'local' | 'none' | 'required';

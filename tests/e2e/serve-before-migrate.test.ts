@@ -5,14 +5,15 @@ import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertError, createApiClient, type ApiClient } from '../support/api-client.ts';
 import { createTestDatabase, migrationSources, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { audience, startIssuer } from '../support/issuer.ts';
 import { runRedrive, startServerProcess, type ServerProcess } from '../support/redrive-process.ts';
 
 /** A server with `database.migrate: false` that starts before somebody has applied its migrations. */
 type Readiness = Readonly<{ status: string; checks: Record<string, { status: string; message?: string }> }>;
 
-const startUnready = (database: TestDatabase): Promise<ServerProcess> =>
+const startUnready = (database: TestDatabase, more = {}): Promise<ServerProcess> =>
   startServerProcess(
-    { DATABASE_URL: database.url, DATABASE_MIGRATE: 'false', KAFKA_LOCAL: 'true' },
+    { DATABASE_URL: database.url, DATABASE_MIGRATE: 'false', KAFKA_LOCAL: 'true', ...more },
     { upTo: 'waiting for migrations' },
   );
 
@@ -99,4 +100,25 @@ test('a server that misses one migration starts no worker, and SIGTERM ends it w
   const { code } = await server.stop();
   assert.equal(code, 0);
   assert.equal(server.log().at(-1)?.msg, 'stopped');
+});
+
+test('a caller with a token or an API key is told that migrations are missing', async () => {
+  const database = await createTestDatabase('empty');
+  const issuer = await startIssuer();
+  const auth = {
+    AUTH_JWT_ISSUER: issuer.url,
+    AUTH_JWT_AUDIENCE: audience,
+    AUTH_API_KEYS_ENABLED: 'true',
+  };
+  const server = await startUnready(database, auth);
+  try {
+    for (const token of [await issuer.sign(), `rdk_aaaaaaaa_${'a'.repeat(43)}`]) {
+      const api = createApiClient(server.url, { authorization: `Bearer ${token}` });
+      assertError(await api.get('/api/v1/jobs'), 503, 'SYS_PLATFORM_SCHEMA_OUTDATED');
+    }
+  } finally {
+    await server.stop();
+    await issuer.stop();
+    await database.drop();
+  }
 });

@@ -1,5 +1,6 @@
 import type { Principal } from '../../kernel/access/principal.ts';
 import type { Policy } from '../../kernel/access/roles.ts';
+import type { AppError } from '../../kernel/errors.ts';
 import { createLoop } from '../../kernel/loop.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -19,20 +20,29 @@ export type ApiKeys = Readonly<{
   service: Service;
 }>;
 
+export type ApiKeysDeps = Readonly<{
+  db: Database;
+  wake: Wake;
+  worker: Worker;
+  policy: Policy;
+  /** While migrations are missing there may be no table of keys. */
+  schema: Readonly<{ outdated: () => AppError | null }>;
+  log: Logger;
+}>;
+
 const waitMs = 30_000;
 const useNotedMs = 60_000;
 const maxNoted = 10_000;
 
-export function createApiKeys({
-  db,
-  wake,
-  worker,
-  policy,
-  log,
-}: Readonly<{ db: Database; wake: Wake; worker: Worker; policy: Policy; log: Logger }>): ApiKeys {
+export function createApiKeys({ db, wake, worker, policy, schema, log }: ApiKeysDeps): ApiKeys {
   const cache = createKeyCache((id) => findKey(db, id));
   const noted = createNoted();
   const seen = createNoted();
+
+  const requireTable = (): void => {
+    const missing = schema.outdated();
+    if (missing !== null) throw missing;
+  };
 
   /** Does not delay the request. */
   const onUse = (id: string): void => {
@@ -45,9 +55,13 @@ export function createApiKeys({
   };
 
   return {
-    verify: (key) => verifyKey({ policy, findKey: cache.find, onUse }, key),
+    async verify(key) {
+      requireTable();
+      return verifyKey({ policy, findKey: cache.find, onUse }, key);
+    },
     async noteMaker(maker) {
       if (!seen.isNewer(maker.id, maker.issuedAtMs, 0)) return;
+      requireTable();
       await noteMaker(db, maker);
       seen.set(maker.id, maker.issuedAtMs);
       cache.clear();
