@@ -46,12 +46,14 @@ const yamlOf = (text: string): Config => load({ files: { 'config.yaml': text } }
 
 test('a connection without TLS is a problem in production, unless it is local', () => {
   const config = (host: string, more = ''): Config =>
-    yamlOf(`app: {environment: prod}\ndatabase: {host: ${host}${more}}\n`);
+    yamlOf(`app: {environment: prod}\nauth: {mode: none}\ndatabase: {host: ${host}${more}}\n`);
   assertFinding(examineEncryption(config('db.example.com')), 'problem', /database\.ssl_mode to verify-full/);
   assertFinding(examineEncryption(config('db.example.com', ', ssl_mode: require')), 'ok', /TLS/);
   assertFinding(examineEncryption(config('127.0.0.1')), 'ok', /TLS/);
   assertFinding(examineEncryption(yamlOf('database: {host: db}')), 'ok', /not required in dev/);
-  const kafka = yamlOf('app: {environment: prod}\nkafka: {brokers: ["k.example.com:9092"]}\n');
+  const kafka = yamlOf(
+    'app: {environment: prod}\nauth: {mode: none}\nkafka: {brokers: ["k.example.com:9092"]}\n',
+  );
   assertFinding(examineEncryption(kafka), 'problem', /kafka\.security_protocol/);
 });
 

@@ -27,7 +27,10 @@ async function statusOf(access: RouteAccess, principal: Principal, path = '/api/
 test('a route that does not declare who may call it stops the start', async () => {
   const { server } = createTestServer();
   server.addRoutes('open', (app) => app.get('/api/v1/open', () => ({})));
-  await assert.rejects(async () => server.app.ready(), /GET \/api\/v1\/open does not declare who may call it/);
+  await assert.rejects(
+    async () => server.app.ready(),
+    /GET \/api\/v1\/open does not declare who may call it/,
+  );
 });
 
 test('a public route asks nobody; every other one asks who calls before it reads the body', async () => {
