@@ -61,7 +61,7 @@ const wrong: readonly (readonly [args: string, error: RegExp])[] = [
   ['dlq lst', /unknown command 'lst'; did you mean list\?\nCommands: topics, .*\nRun `redrive dlq --help`\./],
   [
     'dlq list --pagesize 3',
-    /unknown option '--pagesize'; did you mean --page-size\?\nUsage: .*\nOptions: --status, --page, /,
+    /unknown option '--pagesize'; did you mean --page-size\?\nUsage: .*\nOptions: --status, .*--page, --page-size, /,
   ],
   ['dlq list --page 0', /Must be a whole number from 1/],
   ['dlq list --status gone', /Allowed choices are PENDING, RETRYING, RESOLVED, DEAD/],
