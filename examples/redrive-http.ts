@@ -8,15 +8,20 @@ export function redriveAt(url: string, actor: string): RedriveClient {
   return createRedriveClient({ url, actor, timeoutMs, retries: 0 });
 }
 
-/** `later`: the server failed, or did not answer and may have taken it. It has to be sent again, with the same key. */
+/**
+ * `later`: the server failed, or did not answer and may have taken it, or the signal ended the call. It has to be sent
+ * again, with the same key.
+ */
 export async function takenOrLater(
   sending: Promise<unknown>,
+  signal: AbortSignal,
   isLater = (_status: number): boolean => false,
 ): Promise<'taken' | 'later'> {
   try {
     await sending;
     return 'taken';
   } catch (error) {
+    if (signal.aborted) return 'later';
     if (!(error instanceof ApiError)) throw error;
     const { status } = error;
     if (status === undefined || status >= 500 || isLater(status)) return 'later';

@@ -21,13 +21,14 @@ const actor = 'demo-shop';
 export function createRedriveClient(url: string, workflow: string, signal: AbortSignal): RedriveClient {
   const redrive = redriveAt(url, actor);
   return {
-    register: (yaml) => takenOrLater(redrive.registerWorkflow({ workflow_yaml: yaml }, { signal })),
+    register: (yaml) => takenOrLater(redrive.registerWorkflow({ workflow_yaml: yaml }, { signal }), signal),
     start: (order) =>
       takenOrLater(
         redrive.startSaga(
           { workflow_name: workflow, payload: order, correlation_id: order.order_id, initiated_by: actor },
           { idempotencyKey: order.order_id, signal },
         ),
+        signal,
       ),
     async look() {
       const filter = { workflow_name: workflow, needs_attention: true, page_size: 1 };

@@ -21,6 +21,7 @@ export function createRedriveClient(url: string, queue: string, signal: AbortSig
     enqueue: (article) =>
       takenOrLater(
         redrive.enqueueJob({ queue, payload: article, dedupe_key: article.article_id }, { signal }),
+        signal,
       ),
     async look() {
       const { queues } = await redrive.listQueues({}, { signal });

@@ -27,7 +27,7 @@ export function createRedriveClient(url: string, signal: AbortSignal): RedriveCl
   return {
     async place(order) {
       const adding = redrive.addOrder(order, { idempotencyKey: order.idempotency_key, signal });
-      const result = await takenOrLater(adding, (status) => status === CONFLICT);
+      const result = await takenOrLater(adding, signal, (status) => status === CONFLICT);
       return result === 'taken' ? 'placed' : 'later';
     },
     async needingPerson() {
