@@ -6,6 +6,7 @@ import type { Step, Workflow } from '../domain/workflow/workflow.ts';
 import { createCallSemaphore } from './call-semaphore.ts';
 import type { LeasedSaga } from './leased-sagas.ts';
 import { createSagaEngine } from './run-sagas.ts';
+import { noCircuits } from './service-circuits.ts';
 
 /** The same saga under different claims. */
 function claimedAs(epoch: bigint, endsAtMs = Number.POSITIVE_INFINITY): LeasedSaga {
@@ -77,6 +78,35 @@ test('a saga that was released and claimed again is not lost when its former lea
   await sleep(0);
   settled.resolve();
   assert.equal(await Promise.race([calledAgain.promise, sleep(5000)]), 2n);
+});
+
+test('a saga that is claimed after another process closed the circuit of its service is called', async (t) => {
+  const due = [claimedAs(1n)];
+  let isOpen = true;
+  const called = Promise.withResolvers<string>();
+  const engine = createSagaEngine(
+    {
+      ...quiet,
+      claim: async () => due.splice(0),
+      calls: createCallSemaphore({ maxInFlight: 10, maxInFlightTo: () => 10, maxWaiting: 10 }),
+      circuits: {
+        ...noCircuits,
+        isOpen: () => isOpen,
+        hasOpen: () => isOpen,
+        refresh: async () => void (isOpen = false),
+      },
+      async send() {
+        called.resolve('called');
+        return { class: 'done', output: null };
+      },
+      onSettled: (_saga, { state }) => state.waiting !== null && called.resolve('waits'),
+      onError: (_what, error) => called.reject(error),
+    },
+    { maxLeased: 1, leaseMs: 3000, pollMs: 1 },
+  );
+  await engine.start();
+  t.after(() => engine.stop(AbortSignal.timeout(1000)));
+  assert.equal(await called.promise, 'called');
 });
 
 test('sagas that grow beyond the size limit run one after the other, and all end', async (t) => {

@@ -22,7 +22,7 @@ import { createLeasedSagas, type LeasedSaga, type LeasedSagas } from './leased-s
 import { makeRequest } from './make-request.ts';
 import { renewLeases, type RenewDeps } from './renew-leases.ts';
 import { runAloneSagas, type AloneState } from './run-alone.ts';
-import { noCircuits, type ServiceCircuits } from './service-circuits.ts';
+import { claimWithCircuits, noCircuits, type ServiceCircuits } from './service-circuits.ts';
 import type { SendCall } from './services/service.ts';
 import type { Settle } from './settle-sagas.ts';
 import { takeProbe } from './take-probe.ts';
@@ -96,6 +96,7 @@ export function createSagaEngine(deps: EngineDeps, options: EngineOptions): Saga
     circuits: noCircuits,
     beat: () => {},
     ...deps,
+    claim: claimWithCircuits(deps),
     options,
     waitForDue: deps.waitForDue ?? deps.waitForWork,
     leased: createLeasedSagas(deps.clock),
@@ -164,8 +165,7 @@ async function claimAndRun(engine: Engine): Promise<void> {
   if (sagas.length > 0) return;
   const dueInMs = (await engine.nextDueInMs()) ?? pollMs;
   const waitMs = Math.min(pollMs, dueInMs > 0 ? Math.max(1, dueInMs) : overdueRetryMs);
-  const isQuiet = leased.size() === 0 && waitMs === pollMs;
-  const wait = isQuiet ? engine.waitForDue : engine.waitForWork;
+  const wait = leased.size() === 0 && waitMs === pollMs ? engine.waitForDue : engine.waitForWork;
   await wait(waitMs, AbortSignal.any([stopping, engine.due.signal]));
 }
 

@@ -102,3 +102,24 @@ export const noCircuits: ServiceCircuits = {
   releaseProbe: () => {},
   refresh: async () => {},
 };
+
+/**
+ * Reads the circuits again after a claim while one is open here. A saga that was retried because a circuit was closed is
+ * claimed after that; by an older state of the circuit it would wait again, or be given up for good.
+ */
+export function claimWithCircuits<Options, Saga>({
+  claim,
+  circuits = noCircuits,
+  onError,
+}: Readonly<{
+  claim: (options: Options) => Promise<readonly Saga[]>;
+  circuits?: ServiceCircuits;
+  onError: CircuitDeps['onError'];
+}>): (options: Options) => Promise<readonly Saga[]> {
+  return async (options) => {
+    const sagas = await claim(options);
+    if (sagas.length > 0 && circuits.hasOpen())
+      await circuits.refresh().catch((error: unknown) => onError('reading circuits', error));
+    return sagas;
+  };
+}
