@@ -9,6 +9,7 @@ import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
 import { acceptsHost } from './config/formats/accepts-host.ts';
+import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
@@ -251,14 +252,23 @@ function createSlices(config: Config, parts: Parts) {
     options: { ...config.saga, services: config.services },
   });
   const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
-  return { dlq, notify, outbox, jobs, saga, access };
+  const console = createConsole({
+    ...parts,
+    options: {
+      publicUrl: config.server.publicUrl,
+      environment: config.app.environment,
+      // Without sessions there is nothing to log in to.
+      login: null,
+    },
+  });
+  return { dlq, notify, outbox, jobs, saga, access, console };
 }
 
 function createServer(
   { app, roles, server, auth }: Config,
   onPortTaken: SystemOptions['onPortTaken'],
   { db, pool, schema, logger, metrics }: Parts,
-  { dlq, outbox, jobs, saga, notify, access }: Slices,
+  { dlq, outbox, jobs, saga, notify, access, console }: Slices,
 ): HttpServer {
   const http = createHttpServer({
     host: server.host,
@@ -275,6 +285,7 @@ function createServer(
     acceptsHost: auth.mode === 'required' ? () => true : acceptsHost(server),
     authenticate: access.authenticate,
     showsChecks: auth.mode !== 'required',
+    hasConsole: roles.includes('api'),
     closedBy: schema.outdated,
     checks: [
       databaseCheck(db),
@@ -296,6 +307,7 @@ function createServer(
   http.addRoutes('outbox', (scope) => outbox.addRoutes(scope));
   http.addRoutes('jobs', (scope) => jobs.addRoutes(scope));
   http.addRoutes('saga', (scope) => saga.addRoutes(scope));
+  http.addRoutes('console', (scope) => console.addRoutes(scope));
   return http;
 }
 
@@ -303,7 +315,7 @@ function createServer(
 function servicesOf(
   { roles }: Config,
   { wake, replica, credentials, worker, logger }: Parts,
-  { dlq, outbox, jobs, saga, notify, access }: Slices,
+  { dlq, outbox, jobs, saga, notify, access, console }: Slices,
   http: HttpServer,
 ): readonly Service[] {
   const reapers = [
@@ -331,6 +343,7 @@ function servicesOf(
     replica,
     credentials,
     ...access.services,
+    ...(roles.includes('api') ? console.services : []),
     ...(roles.includes('api') || roles.includes('workers') ? [...reapers, dlq.redrives] : []),
     ...(roles.includes('workers') ? workers : []),
     ...(roles.includes('ingest') && dlq.reader !== null ? [dlq.reader] : []),

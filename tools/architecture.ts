@@ -52,6 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
   access: ['kernel', 'platform'],
+  console: ['kernel', 'platform'],
   // Runs in the processes of others: it shares files with these flows, but never the server's.
   sdk: [
     'kernel',
@@ -70,12 +71,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['client-http', 'config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
   client: [],
-  compose: ['config', 'kernel', 'platform', 'notify', 'access', 'sdk', 'cli', ...SLICES],
+  compose: ['config', 'kernel', 'platform', 'notify', 'access', 'console', 'sdk', 'cli', ...SLICES],
   '~/index': ['~', 'kernel', 'platform'],
   '~/domain': ['kernel'],
   '~/shared': ['~/domain', 'kernel', 'platform'],
   '~/flow': ['~/domain', '~/shared', 'kernel', 'platform'],
 };
+
+/** The layers of the web console and what each may import; each may import from itself. A feature has its own. */
+const CONSOLE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'console/app': ['console/features', 'console/components', 'console/lib'],
+  'console/features': ['console/components', 'console/lib'],
+  'console/components': ['console/lib'],
+  'console/lib': [],
+};
+/** The only file of the console that reads types of the server. */
+const CONSOLE_DOOR = 'console/lib/server-shapes.ts';
 
 /** A test may also use the rest of its own slice, and what the project has for tests. */
 const TEST_MAY_ALSO_IMPORT = ['~', 'kernel', 'platform', 'outside'];
@@ -99,7 +110,7 @@ const VAGUE_NAME = /(^|-)(utils?|helpers?|common|types|managers?)$/;
 
 /** Checks the whole project at once. Only what is under src/ has a place; names, sizes and exports hold everywhere. */
 export function checkArchitecture(files: readonly ProjectFile[]): readonly Violation[] {
-  const modules = files.filter(({ path }) => path.endsWith('.ts'));
+  const modules = files.filter(({ path }) => /\.tsx?$/.test(path));
   if (!modules.some(({ path }) => path.startsWith('src/'))) {
     return [{ rule: 'nothing-read', path: 'src', message: 'no module was read, so nothing was checked' }];
   }
@@ -127,7 +138,7 @@ function isSharedEntry(path: string, entry: string): boolean {
 function checkFolders(files: readonly ProjectFile[]): readonly Violation[] {
   const folders = new Map<string, number>();
   for (const { path } of files) {
-    const counts = path.startsWith('src/') && path.endsWith('.ts') && !isTest(path);
+    const counts = /^(src|console)\/.*\.tsx?$/.test(path) && !isTest(path);
     const isIndex = SLICES.some((slice) => path === `src/${slice}/index.ts`);
     if (counts && !isIndex) folders.set(posix.dirname(path), (folders.get(posix.dirname(path)) ?? 0) + 1);
   }
@@ -162,6 +173,7 @@ function checkModule({ path, text }: ProjectFile): readonly Violation[] {
 }
 
 function checkImports(path: string, { imports }: ModuleFacts): Violation[] {
+  if (path.startsWith('console/')) return checkConsoleImports(path, imports);
   const from = placeOf(path);
   const allowed = allowedFrom(from);
   if (from === 'outside' || allowed === undefined) return [];
@@ -186,6 +198,25 @@ function checkImports(path: string, { imports }: ModuleFacts): Violation[] {
     }
     return [];
   });
+}
+
+function checkConsoleImports(path: string, imports: readonly string[]): Violation[] {
+  const from = consolePlaceOf(path);
+  const layer = from.startsWith('console/features/') ? 'console/features' : from;
+  const allowed = CONSOLE_MAY_IMPORT[layer];
+  if (allowed === undefined || path === CONSOLE_DOOR) return [];
+  return imports
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => consolePlaceOf(posix.join(posix.dirname(path), specifier)))
+    .filter((to) => ![from, ...allowed].some((place) => covers(place, to)))
+    .map((to) => ({ rule: 'import-direction', path, message: `${from} may not import ${to}` }));
+}
+
+/** `console/app`, `console/features/dlq`, `console/components`, …; everything beside it is `outside`. */
+function consolePlaceOf(path: string): string {
+  const [top, layer = '', feature = ''] = path.split('/');
+  if (top !== 'console') return 'outside';
+  return layer === 'features' ? `console/features/${feature}` : `console/${layer}`;
 }
 
 /** `kernel`, `platform/http`, `dlq/domain`, `dlq/ingest`, `dlq/shared`, …; everything beside src/ is `outside`. */
@@ -224,9 +255,9 @@ function covers(place: string, other: string): boolean {
 }
 
 function nameOf(path: string): string {
-  return basename(path).replace(/(\.int)?(\.test)?\.ts$/, '');
+  return basename(path).replace(/(\.int)?(\.test)?\.tsx?$/, '');
 }
 
 function isTest(path: string): boolean {
-  return path.endsWith('.test.ts');
+  return /\.test\.tsx?$/.test(path);
 }

@@ -7,7 +7,8 @@ import { finishClient } from './finish-client.ts';
 /**
  * Emits the packages that are published. The client first: packages/client/dist, CommonJS for Node 20 and later. Then
  * the server, which re-exports it: JavaScript and declarations in dist/, and beside them every other file of src/ (such
- * as migrations), except what only tests read. A failed build leaves no dist/, so that nobody publishes an old one.
+ * as migrations), except what only tests read. Last the console: dist/console/web. A failed build leaves no dist/, so
+ * that nobody publishes an old one.
  * `node tools/build.ts client` builds the client only.
  */
 const root = fileURLToPath(new URL('../', import.meta.url));
@@ -16,7 +17,8 @@ const compiler = fileURLToPath(import.meta.resolve('typescript/package.json')).r
   'bin/tsc',
 );
 
-const isBuilt = (await buildClient()) && (process.argv[2] === 'client' || (await buildServer()));
+const isBuilt =
+  (await buildClient()) && (process.argv[2] === 'client' || ((await buildServer()) && buildConsole()));
 if (!isBuilt) process.exitCode = 1;
 
 function buildClient(): Promise<boolean> {
@@ -54,6 +56,12 @@ async function build(
     if (!isDone) rmSync(dist, { recursive: true, force: true });
   }
   return isDone;
+}
+
+/** The console, into the folder in which the built server looks for it. */
+function buildConsole(): boolean {
+  const args = [`${root}console/tools/build.ts`, `${root}dist/console/web`];
+  return spawnSync(process.execPath, args, { stdio: 'inherit' }).status === 0;
 }
 
 function compile(args: readonly string[]): boolean {

@@ -4,7 +4,10 @@ import { spawn } from 'node:child_process';
  * `npm run check`: the static checks one after the other, and the unit tests beside them. A check prints what it found
  * when it has ended; the first static check that fails ends its row.
  */
-const rows = [['format:check', 'lint', 'types', 'dead-code'], ['test:unit']];
+const rows = [
+  ['format:check', 'lint', 'types', 'dead-code'],
+  ['test:unit', 'test:console'],
+];
 
 const failed = (await Promise.all(rows.map(runRow))).flat();
 if (failed.length > 0) {

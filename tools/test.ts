@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { glob } from 'node:fs/promises';
 import { startEmbeddedPostgres } from '../src/platform/embedded/embedded-postgres.ts';
+import { buildConsole } from '../src/console/assets/build-console.ts';
 import { makeTemplateDatabase } from '../tests/support/database.ts';
 import { buildGoTools, whyNoGoTools } from './go/go-tools.ts';
 import { kafkaAvailability, startKafka } from './kafka/start-kafka.ts';
@@ -62,7 +63,9 @@ async function provideServers(
   stops: (() => Promise<void>)[],
 ): Promise<boolean> {
   const { env } = process;
+  const built = provideConsole();
   stops.push(await providePostgres(env));
+  await built;
   if (pooler !== undefined) stops.push(await providePooler(env, pooler.endsWith('=poll')));
   if (files.some((file) => file.startsWith('tests/deploy/'))) await provideGoTools();
   const kafka = await provideKafka(env);
@@ -142,6 +145,11 @@ async function providePooler(env: NodeJS.ProcessEnv, polls: boolean): Promise<()
     process.stderr.write(`${connections} connections went through PgBouncer\n`);
     await pooler.stop();
   };
+}
+
+/** Built once, so that no server of a test builds it. If that fails, the tests of the console say why. */
+async function provideConsole(): Promise<void> {
+  await buildConsole().catch((error: unknown) => void process.stderr.write(`${String(error)}\n`));
 }
 
 /** Without Go, the tests that need them say so and are skipped. */

@@ -151,7 +151,7 @@ function welcome(config: Config, system: System, demos: readonly Demo[]): string
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
   return [
-    `Redrive is ready: ${url}/docs${isMoved ? ` (port ${wanted} is in use)` : ''}`,
+    `Redrive is ready: ${url}/${isMoved ? ` (port ${wanted} is in use)` : ''} (API: ${url}/docs)`,
     ...whereDataIs(config, system),
     'Press Ctrl-C to stop.',
     ...demos.flatMap(({ says, toTry }) => ['', says, ...toTry.map(hintLine)]),

@@ -38,6 +38,8 @@ export type HttpServerOptions = ListenOptions &
     checks?: readonly HealthCheck[];
     /** Whether `/readyz` shows each check; default: yes. */
     showsChecks?: boolean;
+    /** Whether a slice serves `/`; otherwise it leads to the API page. */
+    hasConsole?: boolean;
     /** While it returns an error, the routes of all slices answer with it. */
     closedBy?: () => AppError | null;
     limits?: Partial<HttpLimits>;
@@ -69,6 +71,7 @@ export type HttpServer = Service &
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
+  const { hasConsole = false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -87,7 +90,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     stopping: stop.signal,
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });
-  app.register(async (scope: HttpApp) => addProcessRoutes(scope, { metrics, readiness, showsChecks }));
+  app.register(async (scope: HttpApp) =>
+    addProcessRoutes(scope, { metrics, readiness, showsChecks, hasConsole }),
+  );
 
   return {
     name: 'http',

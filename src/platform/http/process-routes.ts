@@ -27,11 +27,12 @@ export type ProcessRoutesOptions = Readonly<{
   readiness: () => Promise<ReadinessReport>;
   /** The names and messages of checks tell about the inside of the server. */
   showsChecks: boolean;
+  hasConsole: boolean;
 }>;
 
 /** Liveness, readiness, metrics and the API description. */
 export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): void {
-  const { metrics, readiness, showsChecks } = options;
+  const { metrics, readiness, showsChecks, hasConsole } = options;
   app.get(
     '/healthz',
     {
@@ -71,9 +72,10 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
   addMetricsRoute(app, metrics);
   addDescriptionRoute(app);
   addDocsPage(app);
-  app.get('/', { config: { access: 'public' }, schema: { hide: true } }, (_request, reply) =>
-    reply.redirect('/docs/'),
-  );
+  if (!hasConsole)
+    app.get('/', { config: { access: 'public' }, schema: { hide: true } }, (_request, reply) =>
+      reply.redirect('/docs/'),
+    );
 }
 
 function addMetricsRoute(app: HttpApp, metrics: Metrics): void {

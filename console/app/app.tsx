@@ -1,0 +1,53 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { Suspense, useMemo } from 'react';
+import { PreferencesProvider } from '../components/preferences/preferences.tsx';
+import { ApiContext } from '../components/session/api-context.ts';
+import { createApi } from '../lib/api/api-client.ts';
+import { ApiFailure } from '../lib/api/api-failure.ts';
+import type { PageFacts } from '../lib/page-facts.ts';
+import { createConsoleRouter } from './create-console-router.tsx';
+import { SessionGate } from './session-gate.tsx';
+
+const maxRetries = 2;
+
+export function App({ facts }: Readonly<{ facts: PageFacts }>) {
+  const { api, queries, router } = useMemo(
+    () => ({
+      api: createApi(facts.prefix),
+      queries: createQueries(),
+      router: createConsoleRouter(facts.prefix),
+    }),
+    [facts],
+  );
+  return (
+    <PreferencesProvider>
+      <Suspense>
+        <ApiContext value={api}>
+          <QueryClientProvider client={queries}>
+            <SessionGate facts={facts}>
+              <RouterProvider router={router} />
+            </SessionGate>
+          </QueryClientProvider>
+        </ApiContext>
+      </Suspense>
+    </PreferencesProvider>
+  );
+}
+
+/** The events of the server say when data is old, so focus and mounting do not fetch it again. */
+function createQueries(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 60_000,
+        refetchOnWindowFocus: false,
+        retry: (count, error) => count < maxRetries && isWorthARetry(error),
+      },
+    },
+  });
+}
+
+function isWorthARetry(error: unknown): boolean {
+  return error instanceof ApiFailure && (error.status === 0 || error.status === 503);
+}

@@ -1,0 +1,9 @@
+import { use } from 'react';
+import type { Catalogue, Texts, TextsLike } from '../../lib/text/catalogue.ts';
+import { usePreferences } from '../preferences/preferences.tsx';
+
+/** The texts of a catalogue in the chosen language. Suspends while another language than English is loaded. */
+export function useText<Of extends Texts>(catalogue: Catalogue<Of>): TextsLike<Of> {
+  const [{ language }] = usePreferences();
+  return use(catalogue.load(language));
+}

@@ -1,0 +1,66 @@
+import { ApiFailure, failureOf } from './api-failure.ts';
+
+export type ApiAnswer<T> = Readonly<{ value: T; etag: string | null }>;
+
+export type SendOptions = Readonly<{
+  body?: unknown;
+  /** The `etag` with which the item was read. */
+  ifMatch?: string;
+  signal?: AbortSignal;
+}>;
+
+export type Api = Readonly<{
+  get<T>(path: string, signal?: AbortSignal): Promise<T>;
+  read<T>(path: string, signal?: AbortSignal): Promise<ApiAnswer<T>>;
+  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, options?: SendOptions): Promise<ApiAnswer<T>>;
+  /** The path below the prefix, for links and streams. */
+  url(path: string): string;
+}>;
+
+const timeoutMs = 30_000;
+
+/** Calls the API of the server that has served the page. Throws `ApiFailure`. */
+export function createApi(prefix: string, fetcher: typeof fetch = (...args) => fetch(...args)): Api {
+  const call = async <T>(path: string, init: RequestInit): Promise<ApiAnswer<T>> => {
+    const given = init.signal == null ? [] : [init.signal];
+    const signal = AbortSignal.any([...given, AbortSignal.timeout(timeoutMs)]);
+    const response = await fetcher(prefix + path, { ...init, signal, credentials: 'same-origin' }).catch(
+      (cause: unknown) => {
+        if (init.signal?.aborted === true) throw cause;
+        throw noAnswer(cause);
+      },
+    );
+    const text = await response.text().catch((cause: unknown) => {
+      throw noAnswer(cause);
+    });
+    if (!response.ok) throw failureOf(response.status, text);
+    return { value: JSON.parse(text) as T, etag: response.headers.get('etag') };
+  };
+  const read = <T>(path: string, signal?: AbortSignal): Promise<ApiAnswer<T>> =>
+    call<T>(path, signal === undefined ? {} : { signal });
+  return {
+    url: (path) => prefix + path,
+    read,
+    get: async (path, signal) => (await read<never>(path, signal)).value,
+    send: (method, path, { body, ifMatch, signal } = {}) =>
+      call(path, {
+        method,
+        headers: {
+          // Browsers send this header only for pages of the same origin.
+          'x-redrive-console': '1',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      }),
+  };
+}
+
+function noAnswer(cause: unknown): ApiFailure {
+  const isTimeout = cause instanceof DOMException && cause.name === 'TimeoutError';
+  return new ApiFailure(
+    isTimeout ? `timed out after ${timeoutMs / 1000} s` : 'the server cannot be reached',
+    { status: 0, code: isTimeout ? 'TIMEOUT' : 'UNREACHABLE', cause },
+  );
+}
