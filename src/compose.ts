@@ -5,6 +5,7 @@ import { apiTags } from './compose/api-tags.ts';
 import { createBroker, kafkaName } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
 import { openSchema } from './compose/open-schema.ts';
+import { openWake } from './compose/open-wake.ts';
 import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
@@ -33,7 +34,6 @@ import { createPlatformRetention } from './platform/work/platform-retention.ts';
 import { createReplica } from './platform/work/replicas.ts';
 import { isMissingRight, isOutage } from './platform/postgres/sqlstate.ts';
 import { createWorkWatch } from './platform/work/work-watch.ts';
-import { createWake, type Wake } from './platform/work/wake.ts';
 import type { Worker } from './platform/work/work.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
 import { createMetrics } from './platform/telemetry/metrics.ts';
@@ -200,22 +200,6 @@ async function openBroker(
   // The local broker does not create topics on demand.
   if (kafka.local) await broker?.createTopic(saga.eventsTopic, 3);
   return broker;
-}
-
-function openWake(
-  { database }: Config,
-  db: Database,
-  { worker, canListen, logger }: Readonly<{ worker: string; canListen: boolean; logger: Logger }>,
-): Wake {
-  if (database.wake === 'listen' && !canListen)
-    logger.warn(
-      'polling for work: the database is behind a pooler in transaction mode; set database.direct_url to use notifications',
-    );
-  return createWake(db, {
-    listen: database.wake === 'listen' && canListen,
-    worker,
-    onError: (error) => logger.warn({ err: error }, 'lost the LISTEN connection; polling until it is back'),
-  });
 }
 
 type Slices = ReturnType<typeof createSlices>;
