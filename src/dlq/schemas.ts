@@ -154,11 +154,14 @@ export const RetryAllSchema: TSchema = Type.Object({
   skipped: Type.Integer({
     description: 'Not retried: locked, or behind a refused message with the same key.',
   }),
-  excluded: Type.Integer({ description: 'Not retried: they cannot be published now.' }),
+  excluded: Type.Integer({
+    description: 'Not retried: they cannot be published now, or a redrive has them that has not ended.',
+  }),
   remaining: Type.Integer({ description: 'Not retried because the call ended early.' }),
   exclusions: Type.Array(
     Type.Object({
       reason: Type.Enum([
+        'in_another_redrive',
         'unroutable',
         'no_value',
         'target_missing',

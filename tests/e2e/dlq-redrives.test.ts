@@ -282,6 +282,26 @@ describe('a redrive', () => {
     assert.deepEqual(most, { attempts: 1 });
   });
 
+  test('keeps its messages from a retry-all until it has ended, whatever its state', async () => {
+    await storeRecords(system.db, topic, plain(5));
+    const { id } = await planRedrive(system.api, { filter: { topic }, rate_per_second: 0.1 });
+    await storeRecords(system.db, topic, plain(2));
+    const retryAll = async () => {
+      const path = `/api/v1/dlq/${topic}/retry-all`;
+      const { body } = await system.api.post<Readonly<{ retried: number; exclusions: unknown }>>(path);
+      return [body.retried, body.exclusions];
+    };
+    await commandRedrive(system.api, id, 'start');
+    const exclusions = [{ reason: 'in_another_redrive', topic, count: 5 }];
+    assert.deepEqual(await retryAll(), [2, exclusions]);
+    await commandRedrive(system.api, id, 'pause');
+    assert.deepEqual(await retryAll(), [0, exclusions]);
+    await system.db.query(sql`UPDATE dlq.redrives SET state = 'stopped' WHERE id = ${id}`);
+    assert.deepEqual(await retryAll(), [0, exclusions]);
+    await commandRedrive(system.api, id, 'cancel');
+    assert.deepEqual(await retryAll(), [5, []]);
+  });
+
   test('waits for a message that another transaction has locked, and sends its key in order', async () => {
     await storeRecords(system.db, topic, [
       { key: 'a', value: '1' },

@@ -105,6 +105,7 @@ function printRetried(answer: AllRetried, topic: string, { print }: ApiSession):
 }
 
 const explanations: ReadonlyMap<string, string> = new Map([
+  ['in_another_redrive', 'in a redrive that has not ended'],
   ['unroutable', 'unroutable: add a rule to dlq.original_topic_rules'],
   ['no_value', 'stored without a value: there is nothing to publish'],
   ['target_not_allowed', 'target topic is not in dlq.allowed_targets'],

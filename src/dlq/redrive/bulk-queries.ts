@@ -47,6 +47,8 @@ export type Untouched = Readonly<{
   unroutable: boolean;
   isRouted: boolean;
   hasValue: boolean;
+  /** A redrive that was started and has not ended has it. */
+  isInRedrive: boolean;
   count: number;
 }>;
 
@@ -57,10 +59,10 @@ export async function countUntouched(
 ): Promise<readonly Untouched[]> {
   const countBy = (by: MatchBy): Sql => sql`
     SELECT ${by} AS by, t.original_topic AS target, t.unroutable, t.routed AS "isRouted", ${hasValue} AS "hasValue",
-           count(*)::float8 AS count
+           ${isInRedrive} AS "isInRedrive", count(*)::float8 AS count
     FROM dlq.dlq_messages t
     WHERE ${inTopic(topic, by)} AND ${isDue} AND ${isUntouched(since)}
-    GROUP BY t.original_topic, t.unroutable, t.routed, "hasValue"`;
+    GROUP BY t.original_topic, t.unroutable, t.routed, "hasValue", "isInRedrive"`;
   return db.query<Untouched>(sql`${countBy('original')} UNION ALL ${countBy('source')}`);
 }
 
@@ -109,8 +111,20 @@ export function inBulkCall({ topic, by, since, after, onlyUnroutable, excluded }
                       ${keys.map((key) => key.orderKey)}::bytea[]) AS refused (topic, key)))`;
   return sql`${inTopic(topic, by)} AND ${isAfter} AND ${isUntouched(since)}
     AND ${onlyUnroutable ? sql`t.unroutable` : sql`true`} AND ${hasTarget} AND ${isAllowed} AND ${isKeyFree}
-    AND ${valueless ? sql`(${hasValue})` : sql`true`}`;
+    AND ${valueless ? sql`(${hasValue})` : sql`true`} AND NOT ${isInRedrive}`;
 }
+
+/**
+ * Waits in a redrive that was started and has not ended: its canary or its rate may be there to protect somebody. Items
+ * are looked at only while there is such a redrive, and one by one: the planner must not read all of them for a hash.
+ */
+const isInRedrive: Sql = sql`(
+  CASE WHEN (SELECT EXISTS (SELECT 1 FROM dlq.redrives r WHERE r.state IN ('running', 'paused', 'stopped')))
+  THEN COALESCE((
+    SELECT true FROM dlq.redrive_items o JOIN dlq.redrives r ON r.id = o.redrive_id
+    WHERE o.message_id = t.id AND o.outcome IS NULL AND r.state IN ('running', 'paused', 'stopped')
+    LIMIT 1), false)
+  ELSE false END)`;
 
 function inTopic(topic: string, by: MatchBy): Sql {
   return by === 'original'

@@ -76,6 +76,7 @@ export async function findBulkTargets(
     excluded: () => [...reasons.keys()],
     notAllowed: () => [...notAllowed],
     reasonFor(kind) {
+      if (kind.isInRedrive) return 'in_another_redrive';
       const route = routeOf(kind);
       if (route === null) return 'unroutable';
       if (notAllowed.has(route) && !kind.isRouted) return 'target_not_allowed';

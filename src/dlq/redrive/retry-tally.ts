@@ -1,5 +1,6 @@
 /** Why messages were left out of a bulk call. */
 export type ExclusionReason =
+  | 'in_another_redrive'
   | 'unroutable'
   | 'no_value'
   | 'target_missing'
