@@ -345,6 +345,7 @@ TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuu
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    fingerprint text
 TABLE jobs.queues
     queue text NOT NULL
     max_retries integer NOT NULL DEFAULT 3
@@ -447,6 +448,7 @@ TABLE outbox.outbox_orders WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0
     lease_until timestamp with time zone
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
+    fingerprint text
 TABLE outbox.outbox_orders_archive
     id bigint NOT NULL
     idempotency_key text NOT NULL
@@ -474,6 +476,7 @@ TABLE outbox.outbox_orders_archive
     lease_epoch bigint NOT NULL
     lease_lost boolean NOT NULL
     archived_at timestamp with time zone NOT NULL
+    fingerprint text
 TABLE platform.dlq_positions
     cluster_id text NOT NULL
     topic text NOT NULL
@@ -573,6 +576,7 @@ CASE
 END
     waiting_for text
     waiting_since timestamp with time zone
+    fingerprint text
 TABLE saga.saga_states_archive
     id uuid NOT NULL
     workflow_name character varying(255) NOT NULL
@@ -611,6 +615,7 @@ TABLE saga.saga_states_archive
     archived_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     waiting_for text
     waiting_since timestamp with time zone
+    fingerprint text
 TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
     id uuid NOT NULL DEFAULT platform.new_id()
     saga_id uuid NOT NULL
@@ -632,6 +637,7 @@ TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.
     reason text
     is_down boolean NOT NULL DEFAULT false
     spent_ms bigint NOT NULL DEFAULT 1
+    fingerprint text
 TABLE saga.saga_step_logs_archive
     id uuid NOT NULL
     saga_id uuid NOT NULL
@@ -653,6 +659,7 @@ TABLE saga.saga_step_logs_archive
     reason text
     is_down boolean NOT NULL DEFAULT false
     spent_ms bigint NOT NULL DEFAULT 1
+    fingerprint text
 TABLE saga.service_circuits
     service text NOT NULL
     is_open boolean NOT NULL DEFAULT true
@@ -835,6 +842,7 @@ CREATE UNIQUE INDEX job_attempts_pkey ON jobs.job_attempts USING btree (job_id, 
 CREATE INDEX idx_job_queue_alone ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE (lease_lost AND ((status)::text = ANY (ARRAY['pending'::text, 'failed'::text])))
 CREATE INDEX idx_job_queue_claim ON jobs.job_queue USING btree (queue, sort_at, job_id) WHERE ((status)::text = ANY (ARRAY['pending'::text, 'failed'::text]))
 CREATE INDEX idx_job_queue_dead ON jobs.job_queue USING btree (queue, completed_at, job_id) WHERE ((status)::text = 'dead_letter'::text)
+CREATE INDEX idx_job_queue_dead_fingerprint ON jobs.job_queue USING btree (fingerprint, job_id) WHERE (((status)::text = 'dead_letter'::text) AND (fingerprint IS NOT NULL))
 CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue USING btree (job_id) WHERE ((status)::text = 'dead_letter'::text)
 CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND ((status)::text = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
 CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue USING btree (job_id) WHERE ((status)::text = 'failed'::text)
@@ -853,6 +861,7 @@ CREATE INDEX idx_outbox_orders_claim ON outbox.outbox_orders USING btree (destin
 CREATE INDEX idx_outbox_orders_claim_keyed ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NOT NULL) AND (NOT held) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
 CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders USING btree (created_at, id)
 CREATE INDEX idx_outbox_orders_destination ON outbox.outbox_orders USING btree (destination, id)
+CREATE INDEX idx_outbox_orders_fingerprint ON outbox.outbox_orders USING btree (fingerprint, id) WHERE (fingerprint IS NOT NULL)
 CREATE INDEX idx_outbox_orders_internal_sent ON outbox.outbox_orders USING btree (updated_at) WHERE ((status = 'sent'::text) AND starts_with(destination, '_'::text))
 CREATE INDEX idx_outbox_orders_key_order ON outbox.outbox_orders USING btree (destination, ordering_key, ordering_seq) WHERE ((ordering_key IS NOT NULL) AND ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'failed'::text])) OR ((status = 'dead'::text) AND (resolution IS NULL))))
 CREATE INDEX idx_outbox_orders_lease_lost ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE (lease_lost AND (status = 'failed'::text))
@@ -879,6 +888,7 @@ CREATE INDEX idx_saga_start_keys_expires_at ON saga.saga_start_keys USING btree 
 CREATE UNIQUE INDEX saga_start_keys_pkey ON saga.saga_start_keys USING btree (workflow_name, key)
 CREATE INDEX idx_saga_states_correlation_id ON saga.saga_states USING btree (correlation_id) WHERE (correlation_id IS NOT NULL)
 CREATE INDEX idx_saga_states_created_at ON saga.saga_states USING btree (created_at)
+CREATE INDEX idx_saga_states_fingerprint ON saga.saga_states USING btree (fingerprint, created_at DESC, id DESC) WHERE (fingerprint IS NOT NULL)
 CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (lease_owner IS NOT NULL)
 CREATE INDEX idx_saga_states_needs_attention ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_attention
 CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (phase)

@@ -1,4 +1,5 @@
 import { fingerprintOf } from '../kernel/fingerprint/fingerprint.ts';
+import { fingerprintOfText } from '../kernel/fingerprint/text-fingerprint.ts';
 import { cleanText } from '../kernel/text.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { unnestRows, type Column } from '../platform/postgres/unnest-rows.ts';
@@ -159,7 +160,7 @@ async function settleCompleted(
     ? sql`
       UPDATE jobs.job_queue t
       SET status = 'completed', completed_at = clock_timestamp(), result = leased.result, error_message = NULL,
-          started_at = t.started_at + leased.waited_ms * interval '1 millisecond',
+          fingerprint = NULL, started_at = t.started_at + leased.waited_ms * interval '1 millisecond',
           lease_owner = NULL, lease_until = NULL, lease_lost = false
       FROM ${unnestRows(sql`leased`, batch, completedColumns)}`
     : sql`
@@ -217,6 +218,7 @@ async function settleOthers(
           deferrals = CASE WHEN leased.is_failure OR leased.is_free THEN t.deferrals
                            ELSE LEAST(t.deferrals, ${maxDeferrals}) + 1 END,
           error_message = CASE WHEN ${hasFailed} THEN leased.text ELSE t.error_message END,
+          fingerprint = CASE WHEN ${hasFailed} THEN leased.fingerprint ELSE t.fingerprint END,
           run_at = CASE WHEN leased.is_unstarted THEN t.run_at ELSE ${dueAt} END,
           sort_at = CASE WHEN leased.is_unstarted THEN t.sort_at
                          ELSE ${dueAt} - CASE WHEN ${waitMs} > 0 THEN 0 ELSE t.priority END * interval '1 minute' END,
@@ -227,7 +229,7 @@ async function settleOthers(
       WHERE t.job_id = leased.key AND t.lease_epoch = leased.epoch AND (t.status = 'running') IS TRUE
       RETURNING t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker.owner}::text AS worker,
                 t.lease_epoch, t.started_at, leased.error_class, leased.stack,
-                leased.fingerprint,
+                t.fingerprint,
                 leased.is_failure OR (NOT leased.is_free AND t.deferrals > ${maxDeferrals}) AS has_failed
     )${recordFailures(sql`settled`)}${notifyDead(sql`settled`)}
     SELECT job_id, status FROM settled`;
@@ -265,13 +267,11 @@ function originOf(one: Uncompleted): ErrorOrigin | undefined {
 }
 
 /** From the texts as they are stored, so that it can be derived again. */
-function causeOf(one: Uncompleted): string | null {
-  if (one.outcome !== 'failed') return null;
-  return fingerprintOf({
-    errorClass: cleanOrNull(one.origin?.className, maxClassName) ?? undefined,
-    errorMessage: textOf(one),
-    errorStack: cleanOrNull(one.origin?.stack, maxStack) ?? undefined,
-  });
+function causeOf(one: Uncompleted): string {
+  const errorClass = cleanOrNull(originOf(one)?.className, maxClassName) ?? undefined;
+  const errorStack = cleanOrNull(originOf(one)?.stack, maxStack) ?? undefined;
+  if (errorClass === undefined && errorStack === undefined) return fingerprintOfText(textOf(one));
+  return fingerprintOf({ errorClass, errorMessage: textOf(one), errorStack });
 }
 
 function cleanOrNull(text: string | null | undefined, maxBytes: number): string | null {

@@ -35,6 +35,7 @@ export function presentOrder(order: Order): Json {
     needs_attention: order.status === 'dead' && order.resolution === null,
     supersedes_id: order.supersedesId,
     superseded_by_id: order.supersededById,
+    fingerprint: order.fingerprint,
     archived: order.archivedAt !== null,
     ...(order.requestText === null ? { request_omitted: true } : {}),
     ...(order.isResponseOmitted ? { response_omitted: true } : {}),

@@ -96,6 +96,12 @@ const orderFields = {
   needs_attention: Type.Boolean({ description: 'Dead and not yet resolved.' }),
   supersedes_id: nullable(Id),
   superseded_by_id: nullable(Id),
+  fingerprint: nullable(
+    Type.String({
+      description: 'Of the last error: the same for errors with the same cause.',
+      examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
+    }),
+  ),
   archived: Type.Boolean(),
   request_omitted: Type.Optional(
     Type.Literal(true, {

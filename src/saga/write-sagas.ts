@@ -1,3 +1,4 @@
+import { fingerprintOfText } from '../kernel/fingerprint/text-fingerprint.ts';
 import { cleanText } from '../kernel/text.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { unnestRows, type Column } from '../platform/postgres/unnest-rows.ts';
@@ -5,6 +6,7 @@ import { prepared, sql, type Sql } from '../platform/postgres/sql.ts';
 import { settle } from '../platform/work/work.ts';
 import { notifyEvents } from '../platform/work/notify-events.ts';
 import type { Lease } from '../kernel/lease.ts';
+import { decidingError } from './domain/deciding-error.ts';
 import type { Attempt, Known, SagaState } from './domain/saga-state.ts';
 import type { Published } from './domain/settlement.ts';
 import type { Workflow } from './domain/workflow/workflow.ts';
@@ -76,6 +78,11 @@ function eventsOf({ saga, state, events }: SagaSettle): readonly SagaEvent[] {
 
 const maxText = 4000;
 const text = (value: string | null): string | null => (value === null ? null : cleanText(value, maxText));
+/** Of the text as it is stored. */
+const fingerprint = (error: string | null): string | null => {
+  const stored = text(error);
+  return stored === null ? null : fingerprintOfText(stored);
+};
 const json = (value: unknown): string => JSON.stringify(value) ?? 'null';
 const instant = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
@@ -94,6 +101,7 @@ const stateColumns: readonly Column<SagaSettle>[] = [
   [sql`current_step`, sql`int[]`, ({ state }) => state.currentStep],
   [sql`step_outputs`, sql`jsonb[]`, ({ state }) => json(state.outputs)],
   [sql`error_message`, sql`text[]`, ({ state }) => text(state.errorMessage)],
+  [sql`fingerprint`, sql`text[]`, ({ state }) => fingerprint(decidingError(state))],
   [sql`compensation`, sql`text[]`, ({ state }) => unless(state.compensation, 'none')],
   [sql`stuck_step`, sql`int[]`, ({ state }) => state.stuck?.step ?? null],
   [sql`stuck_op`, sql`text[]`, ({ state }) => state.stuck?.op ?? null],
@@ -125,7 +133,7 @@ async function writeStates(
     WITH settled AS (
       UPDATE saga.saga_states t
       SET status = attempt.status, current_step = attempt.current_step, step_outputs = attempt.step_outputs,
-          error_message = attempt.error_message, compensation = COALESCE(attempt.compensation, 'none'),
+          error_message = attempt.error_message, fingerprint = attempt.fingerprint, compensation = COALESCE(attempt.compensation, 'none'),
           needs_attention = attempt.stuck_step IS NOT NULL, stuck_step = attempt.stuck_step, stuck_op = attempt.stuck_op,
           stuck_reason = attempt.stuck_reason, pivot_opened = attempt.pivot_opened IS TRUE,
           deadline_over = attempt.known_over IS TRUE, polls = attempt.polls, failed_polls = attempt.failed_polls,
@@ -170,6 +178,7 @@ const logEntryColumns: readonly Column<LogEntry>[] = [
   [sql`spent_ms`, sql`bigint[]`, ({ spentMs }) => unless(spentMs, 0)],
   [sql`response`, sql`jsonb[]`, responseOf],
   [sql`error`, sql`text[]`, ({ error }) => text(error)],
+  [sql`fingerprint`, sql`text[]`, ({ error }) => fingerprint(error)],
   [sql`actor`, sql`text[]`, ({ by }) => by?.actor ?? null],
   [sql`reason`, sql`text[]`, ({ by }) => text(by?.reason ?? null)],
 ];
@@ -180,7 +189,7 @@ function closeRows(entries: readonly LogEntry[]): Sql {
     UPDATE saga.saga_step_logs l
     SET status = entry.status, answer = entry.answer, is_unsent = entry.is_unsent IS TRUE,
         is_last = entry.is_last IS TRUE, is_down = entry.is_down IS TRUE, spent_ms = COALESCE(entry.spent_ms, 0),
-        response_payload = entry.response, error_message = entry.error,
+        response_payload = entry.response, error_message = entry.error, fingerprint = entry.fingerprint,
         actor = entry.actor, reason = entry.reason, updated_at = now(),
         completed_at = CASE WHEN entry.status IS NOT NULL THEN COALESCE(l.completed_at, clock_timestamp()) END
     FROM ${unnestRows(sql`entry`, entries, logEntryColumns)} JOIN settled ON settled.id = entry.saga_id
@@ -200,9 +209,10 @@ function addRows(entries: readonly (LogEntry & Readonly<{ stepName: string }>)[]
   return sql`, opened AS (
     INSERT INTO saga.saga_step_logs
       (saga_id, step_index, step_name, action, attempt, status, answer, is_unsent, is_last, is_down, spent_ms, request_payload,
-       response_payload, error_message, actor, reason, started_at, completed_at)
+       response_payload, error_message, fingerprint, actor, reason, started_at, completed_at)
     SELECT entry.saga_id, entry.step_index, entry.step_name, entry.action, entry.attempt, entry.status, entry.answer,
-           entry.is_unsent IS TRUE, entry.is_last IS TRUE, entry.is_down IS TRUE, COALESCE(entry.spent_ms, 0), entry.request, entry.response, entry.error, entry.actor, entry.reason,
+           entry.is_unsent IS TRUE, entry.is_last IS TRUE, entry.is_down IS TRUE, COALESCE(entry.spent_ms, 0), entry.request, entry.response, entry.error,
+           entry.fingerprint, entry.actor, entry.reason,
            entry.started_at, CASE WHEN entry.status IS NOT NULL THEN clock_timestamp() END
     FROM ${unnestRows(sql`entry`, entries, columns)} JOIN settled ON settled.id = entry.saga_id
   )`;

@@ -35,7 +35,14 @@ type ShownJob = Readonly<{
 type Pagination = Readonly<{ total_count: number; has_next: boolean; next_cursor?: string | null }>;
 type JobList = Readonly<{ jobs: readonly ShownJob[]; pagination: Pagination }>;
 type DeadList = JobList &
-  Readonly<{ groups: readonly Readonly<{ queue: string; error: string | null; count: number }>[] }>;
+  Readonly<{
+    groups: readonly Readonly<{
+      queue: string;
+      fingerprint: string | null;
+      error: string | null;
+      count: number;
+    }>[];
+  }>;
 
 const api = () => jobs.system.api;
 const enqueue = (body: unknown, headers = {}) => api().post<Enqueued>(root, body, headers);
@@ -294,16 +301,53 @@ describe('dead letters', () => {
     assert.ok(idsOf((await api().get<DeadList>(`${root}/dead?page_size=100`)).body).includes(refused));
   });
 
-  test('a group is one queue and one beginning of errors, and can be asked for by its text', async () => {
-    const error = '100% of _ tries '.repeat(20);
-    await jobs.deadJob(`${error}a`, { queue: 'long' });
-    await jobs.deadJob(`${error}b`, { queue: 'long' });
-    const { body } = await api().get<DeadList>(`${root}/dead?queue=long`);
+  test('a group is one queue and one cause, and its fingerprint selects its jobs', async () => {
+    const ids = [];
+    for (const n of [17, 18]) ids.push(await jobs.deadJob(`no order ${n}`, { queue: 'causes' }));
+    const other = await jobs.deadJob('no customer 17', { queue: 'causes' });
+    const elsewhere = await jobs.deadJob('no order 19', { queue: 'causes-too' });
+    const cancelled = await jobs.job({ queue: 'causes' });
+    await api().post(`${root}/${cancelled}/cancel`, { reason: 'no order 20' });
+    const get = async (query: string) => {
+      const answer = await api().get<DeadList>(`${root}/dead?${query}`);
+      assert.equal(answer.status, 200, answer.text);
+      return answer.body;
+    };
+    const { groups } = await get('queue=causes&resolution=any');
     assert.deepEqual(
-      body.groups.map(({ count }) => count),
-      [2],
+      groups.map(({ error, count }) => [error, count]),
+      [
+        ['no order 18', 2],
+        ['cancelled: no order 20', 1],
+        ['no customer 17', 1],
+      ],
     );
-    const query = new URLSearchParams({ queue: 'long', error: body.groups[0]?.error ?? '' });
-    assert.equal((await api().get<DeadList>(`${root}/dead?${query.toString()}`)).body.jobs.length, 2);
+    const [cause] = groups;
+    assert.match(cause?.fingerprint ?? '', /^v2:[0-9a-f]{32}$/);
+    assert.equal(groups[1]?.fingerprint, null);
+    assert.deepEqual(idsOf(await get(`queue=causes&fingerprint=${cause?.fingerprint}`)), newestFirst(ids));
+    const everywhere = await get(`fingerprint=${cause?.fingerprint}`);
+    assert.deepEqual(idsOf(everywhere), newestFirst([...ids, elsewhere]));
+    assert.equal(everywhere.pagination.total_count, 3);
+    assert.deepEqual(
+      everywhere.groups.map(({ queue, count }) => [queue, count]),
+      [
+        ['causes', 2],
+        ['causes-too', 1],
+      ],
+    );
+    const found = await api().get<{ fingerprint: string; attempts: readonly { fingerprint: string }[] }>(
+      `${root}/${ids[0]}`,
+    );
+    assert.equal(found.body.fingerprint, cause?.fingerprint);
+    assert.equal(found.body.attempts.at(-1)?.fingerprint, cause?.fingerprint);
+    const filter = { queue: 'causes', fingerprint: cause?.fingerprint };
+    const preview = await api().post<{ matched: number }>(`${root}/requeue`, { ...filter, preview: true });
+    assert.equal(preview.body.matched, 2, preview.text);
+    assert.equal((await api().post<{ requeued: number }>(`${root}/requeue`, filter)).body.requeued, 2);
+    assert.deepEqual(idsOf(await get('queue=causes')), [other]);
+    for (const wrong of ['fingerprint=', `fingerprint=${'x'.repeat(101)}`])
+      assert.equal((await api().get(`${root}/dead?${wrong}`)).status, 400);
+    assert.equal((await api().post(`${root}/requeue`, { fingerprint: '' })).status, 400);
   });
 });

@@ -64,7 +64,7 @@ test('a missing or invalid payload is a usage error', async () => {
   assert.deepEqual([wrong.code, /the payload is not JSON/.test(wrong.err)], [2, true]);
 });
 
-test('dead jobs are grouped by error, requeued one by one or by filter, and discarded', async () => {
+test('dead jobs are grouped by cause, requeued one by one or by filter, and discarded', async () => {
   const [one, two, other] = [
     await at.deadJob('timed out after 5 ms'),
     await at.deadJob('timed out after 5 ms'),
@@ -73,11 +73,17 @@ test('dead jobs are grouped by error, requeued one by one or by filter, and disc
   const dead = await succeeds(['dead', '--queue', 'mail']);
   assert.match(dead, /2 +mail .*timed out after/);
   assert.match(dead, /1 +mail .*no such article/);
+  const cause = /2 +mail .*(v2:[0-9a-f]{32})/.exec(dead)?.[1] ?? '';
+  const ofCause = await succeeds(['dead', '--fingerprint', cause, '--json']);
+  assert.deepEqual(
+    (JSON.parse(ofCause) as { jobs: { job_id: string }[] }).jobs.map(({ job_id: id }) => id).toSorted(),
+    [one, two].toSorted(),
+  );
 
   const preview = await redrive(['requeue', '--queue', 'mail', '--error', 'timed out', '--preview']);
   assert.match(preview.out + preview.err, /2 jobs would be requeued; nothing was changed/);
   assert.match(await succeeds(['requeue', one, '--reason', 'it is back']), new RegExp(`${one} pending`));
-  assert.match(await succeeds(['requeue', '--queue', 'mail', '--error', 'timed out']), /requeued 1 job/);
+  assert.match(await succeeds(['requeue', '--fingerprint', cause]), /requeued 1 job/);
   assert.match(await succeeds(['discard', other]), /dead_letter/);
 
   const shown = await succeeds(['show', one]);

@@ -186,6 +186,7 @@ describe('starting a saga', () => {
       compensation: 'none',
       needs_attention: false,
       definition_hash: hash,
+      fingerprint: null,
     });
     assert.match(created_at, /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/);
     assert.match(updated_at, /\+00:00$/);
@@ -342,6 +343,7 @@ describe('looking at sagas', () => {
       response_payload: null,
       error_message: 'late',
       attempt: 1,
+      fingerprint: null,
     });
     for (const each of [rowId, started_at, completed_at, updated_at]) assert.equal(typeof each, 'string');
     assert.deepEqual([told.step_logs[2]?.actor, told.step_logs[2]?.reason], ['ann', 'x']);

@@ -94,7 +94,10 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
     async archive(id) {
       await db.query(sql`
         WITH gone AS (DELETE FROM outbox.outbox_orders WHERE id = ${id} RETURNING *)
-        INSERT INTO outbox.outbox_orders_archive SELECT gone.*, now() FROM gone`);
+        INSERT INTO outbox.outbox_orders_archive
+        SELECT (jsonb_populate_record(
+          NULL::outbox.outbox_orders_archive, to_jsonb(gone) || jsonb_build_object('archived_at', now()))).*
+        FROM gone`);
       await db.query(sql`
         WITH gone AS (DELETE FROM outbox.idempo_ledger WHERE outbox_id = ${id} RETURNING *)
         INSERT INTO outbox.idempo_ledger_archive SELECT gone.*, now() FROM gone`);

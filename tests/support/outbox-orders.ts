@@ -160,6 +160,7 @@ export type OrderRow = Readonly<{
   status: Status;
   retry_count: number;
   last_error: string | null;
+  fingerprint: string | null;
   resolution: string | null;
   in_doubt: boolean;
   held: boolean;
@@ -172,7 +173,7 @@ export type OrderRow = Readonly<{
 
 export async function orderRow(db: Database, id: bigint): Promise<OrderRow> {
   const [row] = await db.query<OrderRow>(sql`
-    SELECT o.id, o.status, o.retry_count, o.last_error, o.resolution, o.in_doubt, o.held, o.first_sent_at,
+    SELECT o.id, o.status, o.retry_count, o.last_error, o.fingerprint, o.resolution, o.in_doubt, o.held, o.first_sent_at,
            o.lease_lost, o.response, l.status AS ledger_status, l.expires_at::text
     FROM outbox.outbox_orders o LEFT JOIN outbox.idempo_ledger l USING (idempotency_key) WHERE o.id = ${id}`);
   if (row === undefined) throw new Error(`no order ${id}`);

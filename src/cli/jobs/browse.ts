@@ -35,11 +35,18 @@ type Action = Readonly<{
   at: string | null;
 }>;
 
-type Group = Readonly<{ queue: string; error: string | null; count: number; last_at: string | null }>;
+type Group = Readonly<{
+  queue: string;
+  fingerprint: string | null;
+  error: string | null;
+  count: number;
+  last_at: string | null;
+}>;
 type DeadPage = Readonly<{ groups?: readonly Group[]; groups_are_partial?: true }>;
 
 const filters: readonly Input[] = [
   { flags: '--queue <name>', text: 'only jobs of this queue' },
+  { flags: '--fingerprint <fingerprint>', text: 'only jobs whose last failure has this fingerprint' },
   { flags: '--from <time>', text: 'only jobs created at or after this ISO 8601 time', field: 'created_from' },
   { flags: '--to <time>', text: 'only jobs created before this ISO 8601 time', field: 'created_to' },
 ];
@@ -77,7 +84,7 @@ export const list = listCommand<Job>({
 
 export const dead = listCommand<Job, DeadPage>({
   name: 'dead',
-  description: 'list dead jobs, grouped by error',
+  description: 'list dead jobs, grouped by cause',
   route: 'GET /api/v1/jobs/dead',
   inputs: [
     ...filters,
@@ -97,6 +104,7 @@ const groupColumns: readonly Column<Group>[] = [
   numberColumn('COUNT', ({ count }) => count),
   textColumn('QUEUE', ({ queue }) => queue, 10),
   ageColumn('LAST', ({ last_at }) => last_at),
+  textColumn('FINGERPRINT', ({ fingerprint }) => fingerprint, 10),
   lastColumn('ERROR', ({ error }) => error),
 ];
 
@@ -151,6 +159,7 @@ function factsOf(job: Job, now: Date): readonly Fact[] {
     ['needs attention', job.needs_attention ? 'run redrive jobs requeue or discard' : null, 'bad'],
     ['failures', `${job.retry_count} of ${job.max_retries}`],
     ['last error', job.error_message],
+    ['fingerprint', job.fingerprint],
     ['deferred', job.deferrals === 0 ? null : `${job.deferrals} times`],
     ['dedupe key', job.dedupe_key],
     ['priority', job.priority === 0 ? null : String(job.priority)],

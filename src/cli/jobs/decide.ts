@@ -53,6 +53,7 @@ function printActed({ job_id, status }: Acted, { print }: ApiSession): void {
 const filters: readonly Input[] = [
   { flags: '--queue <name>', text: 'dead jobs of this queue' },
   { flags: '--error <text>', text: 'dead jobs whose error starts with this text' },
+  { flags: '--fingerprint <fingerprint>', text: 'dead jobs whose last failure has this fingerprint' },
   { flags: '--from <time>', text: 'dead jobs created at or after this ISO 8601 time', field: 'created_from' },
   { flags: '--to <time>', text: 'dead jobs created before this ISO 8601 time', field: 'created_to' },
 ];
@@ -86,7 +87,7 @@ export const requeue = sliceCommand(
     const given = values['ids'] as readonly string[];
     const isFiltered = filters.some((input) => values[nameOf(input)] !== undefined);
     if (given.length === 0 && !isFiltered)
-      throw new UsageError('no jobs selected: give job ids, --queue, --error, --from or --to');
+      throw new UsageError('no jobs selected: give job ids, --queue, --error, --fingerprint, --from or --to');
     if (given.length === 1 && !isFiltered && values['preview'] !== true) {
       const call = requestOf('POST /api/v1/jobs/{id}/requeue', [reason], { ...values, id: given[0] });
       return session.show(await session.call<Acted>(call), (acted) => printActed(acted, session));

@@ -9,6 +9,7 @@ export type Job = Readonly<{
   retry_count: number;
   max_retries: number;
   error_message: string | null;
+  fingerprint: string | null;
   result: unknown;
   dedupe_key: string | null;
   priority: number;

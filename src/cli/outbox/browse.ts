@@ -54,6 +54,7 @@ export const list = listCommand<Order>({
     { flags: '--status <status>', text: 'only orders in this status', choices: statuses },
     { flags: '--destination <name>', text: 'only orders to this destination' },
     { flags: '--key <key>', text: 'only the order with this idempotency key', field: 'idempotency_key' },
+    { flags: '--fingerprint <fingerprint>', text: 'only orders whose last error has this fingerprint' },
     {
       flags: '--from <time>',
       text: 'only orders created at or after this ISO 8601 time',
@@ -150,6 +151,7 @@ function orderFacts(order: Order, now: Date): readonly Fact[] {
     ['retries', String(order.retry_count)],
     ['next attempt', instantFact(order.next_attempt_at, now)],
     ['last error', order.last_error],
+    ['fingerprint', order.fingerprint],
     ['first sent', instantFact(order.first_sent_at, now)],
     ['in doubt', order.in_doubt ? 'an attempt without an answer may have taken effect' : null, 'doubtful'],
     ['supersedes', numberFact(order.supersedes_id)],

@@ -10,6 +10,7 @@ export type Order = Readonly<{
   retry_count: number;
   next_attempt_at: string | null;
   last_error: string | null;
+  fingerprint: string | null;
   ordering_key: string | null;
   ordering_seq: number | null;
   held: boolean;

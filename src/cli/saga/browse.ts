@@ -25,6 +25,7 @@ export const list = listCommand<Saga>({
     { flags: '--workflow <name>', text: 'only sagas of this workflow', field: 'workflow_name' },
     { flags: '--status <status>', text: 'only sagas in this status', choices: statuses },
     { flags: '--correlation-id <id>', text: 'only sagas with this correlation id' },
+    { flags: '--fingerprint <fingerprint>', text: 'only sagas stuck at or undone for this failure' },
     { flags: '--needs-attention', text: 'only sagas that need attention' },
   ],
   examples: [
@@ -79,6 +80,7 @@ function factsOf(saga: Saga, now: Date): readonly Fact[] {
     ['to continue', stuck === undefined ? null : 'run redrive saga retry, skip or resolve'],
     ['next step', String(saga.current_step)],
     ['compensated because', saga.error_message],
+    ['fingerprint', saga.fingerprint],
     ['compensation', saga.compensation === 'none' ? null : saga.compensation],
     ['correlation id', saga.correlation_id],
     ['initiated by', saga.initiated_by],

@@ -16,6 +16,7 @@ export type Saga = Readonly<{
   needs_attention: boolean;
   deadline_at: string | null;
   definition_hash: string | null;
+  fingerprint: string | null;
   stuck?: Readonly<{ step: string | null; action: string; reason: string }>;
 }>;
 

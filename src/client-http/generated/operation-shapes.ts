@@ -980,23 +980,31 @@ export type Operations = {
       failed: number;
       /** Not retried: locked, or behind a refused message with the same key. */
       skipped: number;
-      /** Not retried: they cannot be published now. */
+      /** Not retried: they cannot be published now, or a redrive has them that has not ended. */
       excluded: number;
       /** Not retried because the call ended early. */
       remaining: number;
       exclusions: readonly Readonly<{
-        reason: 'unroutable' | 'no_value' | 'target_missing' | 'target_not_writable' | 'target_not_allowed';
+        reason:
+          | 'in_another_redrive'
+          | 'unroutable'
+          | 'no_value'
+          | 'target_missing'
+          | 'target_not_writable'
+          | 'target_not_allowed';
         topic: string;
         count: number;
       }>[];
     }>;
   };
-  /** List jobs, newest first. Filters by queue, status, dedupe key and time. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** List jobs, newest first. Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listJobs: {
     input: Readonly<{
       status?: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter' | undefined;
       dedupe_key?: string | undefined;
       queue?: string | undefined;
+      /** Of the last failure. */
+      fingerprint?: string | undefined;
       /** ISO 8601 with its zone. */
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
@@ -1037,7 +1045,7 @@ export type Operations = {
     }>;
     answer: EnqueuedJob;
   };
-  /** List dead-lettered jobs and their most frequent errors. By default only those neither cancelled nor discarded, newest first. */
+  /** List dead-lettered jobs and their most frequent causes. By default only those neither cancelled nor discarded, newest first. */
   listDeadJobs: {
     input: Readonly<{
       /** Prefix of the error message. */
@@ -1045,6 +1053,8 @@ export type Operations = {
       /** Default: only those neither cancelled nor discarded. */
       resolution?: 'unresolved' | 'cancelled' | 'discarded' | 'any' | undefined;
       queue?: string | undefined;
+      /** Of the last failure. */
+      fingerprint?: string | undefined;
       /** ISO 8601 with its zone. */
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
@@ -1056,9 +1066,10 @@ export type Operations = {
     }>;
     answer: Readonly<{
       jobs: readonly Job[];
-      /** Most frequent first. */
+      /** By cause, most frequent first. Jobs without a fingerprint (cancelled ones) are grouped by their errors. */
       groups: readonly Readonly<{
         queue: string;
+        fingerprint: string | null;
         error: string | null;
         count: number;
         last_at: string | null;
@@ -1140,6 +1151,8 @@ export type Operations = {
       queue?: string | undefined;
       /** Prefix of the error message. */
       error?: string | undefined;
+      /** Of the last failure. */
+      fingerprint?: string | undefined;
       /** ISO 8601 with its zone. */
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
@@ -1337,12 +1350,14 @@ export type Operations = {
     }>;
     answer: Proof;
   };
-  /** List orders, newest first. Filters by status, destination, key, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** List orders, newest first. Filters by status, destination, key, fingerprint, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listOrders: {
     input: Readonly<{
       status?: 'queued' | 'sending' | 'sent' | 'failed' | 'dead' | undefined;
       destination?: string | undefined;
       idempotency_key?: string | undefined;
+      /** Of the last error. */
+      fingerprint?: string | undefined;
       /** ISO 8601 with its zone. */
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
@@ -1431,12 +1446,14 @@ export type Operations = {
     }>;
     answer: AcceptedCorrection;
   };
-  /** List sagas, newest first. Filters by workflow, status, correlation id and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** List sagas, newest first. Filters by workflow, status, correlation id, fingerprint and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listSagas: {
     input: Readonly<{
       workflow_name?: string | undefined;
       status?: 'STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED' | undefined;
       correlation_id?: string | undefined;
+      /** Of the failure that it is stuck at or undone for. */
+      fingerprint?: string | undefined;
       /** Whether it needs attention. */
       needs_attention?: boolean | undefined;
       page?: number | undefined;

@@ -182,6 +182,7 @@ export type Job = Readonly<{
   /** Last reported by the worker; lists omit large values. */
   progress: unknown;
   trace: string | null;
+  fingerprint: string | null;
   lease: Readonly<{
     owner: string | null;
     until: string | null;
@@ -218,6 +219,7 @@ export type JobDetails = Readonly<{
   /** Last reported by the worker; lists omit large values. */
   progress: unknown;
   trace: string | null;
+  fingerprint: string | null;
   lease: Readonly<{
     owner: string | null;
     until: string | null;
@@ -440,6 +442,7 @@ export type Order = Readonly<{
   needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
+  fingerprint: string | null;
   archived: boolean;
   /** Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere. */
   request_omitted?: true;
@@ -476,6 +479,7 @@ export type OrderDetails = Readonly<{
   needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
+  fingerprint: string | null;
   archived: boolean;
   /** Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere. */
   request_omitted?: true;
@@ -863,6 +867,7 @@ export type Saga = Readonly<{
   needs_attention: boolean;
   deadline_at: string | null;
   definition_hash: string | null;
+  fingerprint: string | null;
   /** Only while it needs attention: where and why. */
   stuck?: Readonly<{
     step: string | null;
@@ -918,6 +923,7 @@ export type StepLog = Readonly<{
   completed_at: string | null;
   updated_at: string | null;
   attempt: number;
+  fingerprint: string | null;
   /** Only if an operator wrote or retried it. */
   actor?: string;
   reason?: string | null;

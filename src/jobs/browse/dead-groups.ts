@@ -2,10 +2,14 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { allOf, conditionsOf, type JobFilter } from './job-conditions.ts';
 
-/** Dead letters of one queue whose errors have the same prefix. */
+/**
+ * Dead letters of one queue with the same cause. Those without a fingerprint are grouped by the beginning of their
+ * errors: cancelled ones, and those from before there were fingerprints.
+ */
 export type DeadGroup = Readonly<{
   queue: string;
-  /** The shared prefix; null if the jobs have no error. */
+  fingerprint: string | null;
+  /** The beginning of the newest error; null if the jobs have none. */
   error: string | null;
   count: number;
   /** When the newest of them died; null if unknown. */
@@ -17,11 +21,11 @@ export type DeadGroups = Readonly<{ groups: readonly DeadGroup[]; isPartial: boo
 
 const countedLimit = 20_000;
 const groupLimit = 50;
-/** A group's text can be used as it is as an `error` filter. */
 const errorLength = 200;
 
 type GroupRow = Readonly<{
   queue: string | null;
+  fingerprint: string | null;
   error: string | null;
   count: bigint;
   last_at: Date | null;
@@ -33,24 +37,26 @@ export async function groupDeadJobs(db: Queryable, filter: JobFilter): Promise<D
   const { scope, rest } = conditionsOf(filter);
   const rows = await db.query<GroupRow>(sql`
     WITH scanned AS MATERIALIZED (
-      SELECT t.queue, left(t.error_message, ${errorLength}) AS error, t.completed_at, ${allOf(rest)} AS is_match
+      SELECT t.job_id, t.queue, t.fingerprint, left(t.error_message, ${errorLength}) AS error, t.completed_at,
+             ${allOf(rest)} AS is_match
       FROM jobs.job_queue t WHERE ${scope}
       ORDER BY t.job_id DESC
       LIMIT ${countedLimit + 1}
     ), grouped AS (
-      SELECT queue, error, count(*) AS count, max(completed_at) AS last_at
+      SELECT queue, fingerprint, (array_agg(error ORDER BY job_id DESC))[1] AS error, count(*) AS count,
+             max(completed_at) AS last_at
       FROM scanned WHERE is_match
-      GROUP BY queue, error
-      ORDER BY count DESC, queue, error
+      GROUP BY queue, fingerprint, CASE WHEN fingerprint IS NULL THEN error END
+      ORDER BY count DESC, queue, error, fingerprint
       LIMIT ${groupLimit}
     )
-    SELECT grouped.queue, grouped.error, grouped.count, grouped.last_at, whole.is_partial
+    SELECT grouped.queue, grouped.fingerprint, grouped.error, grouped.count, grouped.last_at, whole.is_partial
     FROM (SELECT count(*) > ${countedLimit} AS is_partial FROM scanned) AS whole
     LEFT JOIN grouped ON true
-    ORDER BY grouped.count DESC, grouped.queue, grouped.error`);
+    ORDER BY grouped.count DESC, grouped.queue, grouped.error, grouped.fingerprint`);
   return { groups: rows.flatMap(groupsOf), isPartial: rows[0]?.is_partial ?? false };
 }
 
-function groupsOf({ queue, error, count, last_at: lastAt }: GroupRow): readonly DeadGroup[] {
-  return queue === null ? [] : [{ queue, error, count: Number(count), lastAt }];
+function groupsOf({ queue, fingerprint, error, count, last_at: lastAt }: GroupRow): readonly DeadGroup[] {
+  return queue === null ? [] : [{ queue, fingerprint, error, count: Number(count), lastAt }];
 }

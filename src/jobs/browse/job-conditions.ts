@@ -17,6 +17,7 @@ export type JobFilter = Readonly<{
   resolution?: (typeof resolutionFilters)[number] | undefined;
   /** Prefix of the error message. */
   error?: string | undefined;
+  fingerprint?: string | undefined;
   /** The queues that the caller may see; by default all. */
   names?: NameFilter;
 }>;
@@ -40,12 +41,15 @@ const and = sql` AND `;
 const idSlackMs = 60_000;
 
 export function conditionsOf(filter: JobFilter): Conditions {
-  const { queue, status, dedupeKey, createdFrom, createdTo, resolution, error, names = null } = filter;
+  const { queue, status, dedupeKey, createdFrom, createdTo, resolution, error, fingerprint } = filter;
+  const { names = null } = filter;
   const scope = [sql`true`];
   const rest: Sql[] = [];
-  const isUnresolved = status === 'dead_letter' && resolution === 'unresolved';
+  const isCause = status === 'dead_letter' && fingerprint !== undefined;
+  const isUnresolved = status === 'dead_letter' && resolution === 'unresolved' && !isCause;
   if (status === 'failed' || status === 'dead_letter') scope.push(sql`t.status = ${status}`);
   else if (status !== undefined) rest.push(sql`t.status = ${status}`);
+  if (fingerprint !== undefined) (isCause ? scope : rest).push(sql`t.fingerprint = ${fingerprint}`);
   if (isUnresolved) scope.push(sql`t.resolution IS NULL`);
   else if (resolution === 'unresolved') rest.push(sql`t.resolution IS NULL`);
   else if (resolution !== undefined && resolution !== 'any') rest.push(sql`t.resolution = ${resolution}`);

@@ -75,6 +75,12 @@ describe('in a table with every kind of job', () => {
         FROM (VALUES ((ARRAY['pending', 'running', 'completed', 'failed', 'dead_letter'])[1 + i * 31 / 8 % 5]))
           AS s (status)`,
     });
+    await database.db.query(sql`
+      UPDATE jobs.job_queue SET fingerprint = 'v2:' || abs(hashtext(job_id::text)) % 6
+      WHERE status IN ('failed', 'dead_letter')`);
+    // Back into the order of the ids.
+    await database.db.query(sql`CLUSTER jobs.job_queue USING job_queue_pkey`);
+    await database.db.query(sql`VACUUM ANALYZE jobs.job_queue`);
   });
   after(() => database.drop());
 
@@ -102,6 +108,8 @@ describe('in a table with every kind of job', () => {
       { ...dead, resolution, queue },
       { ...dead, resolution, error: 'error 1' },
       { ...dead, resolution, queue, ...window },
+      { ...dead, resolution, fingerprint: 'v2:5' },
+      { ...dead, resolution, queue, fingerprint: 'v2:5' },
     ]),
   ];
 
@@ -127,6 +135,7 @@ describe('in a table with every kind of job', () => {
       [/Backward using idx_job_queue_failed_id/, { status: 'failed' }],
       [/Backward using idx_job_queue_dead_id/, dead],
       [/Backward using idx_job_queue_unresolved /, { ...dead, resolution: 'unresolved' }],
+      [/idx_job_queue_dead_fingerprint/, { ...dead, fingerprint: 'v2:5' }],
       [/idx_job_queue_running/, { status: 'running' }],
       [/idx_job_queue_claim/, { status: 'pending', queue }],
       [/idx_job_queue_dedupe/, { status: 'pending', queue, dedupeKey: 'key-115' }],
@@ -145,6 +154,7 @@ describe('in a table with every kind of job', () => {
     return (
       (filter.queue === undefined || job.queue === filter.queue) &&
       (filter.status === undefined || job.status === filter.status) &&
+      (filter.fingerprint === undefined || job.fingerprint === filter.fingerprint) &&
       (filter.dedupeKey === undefined || job.dedupeKey === filter.dedupeKey) &&
       (filter.createdFrom === undefined || job.createdAt >= filter.createdFrom) &&
       (filter.createdTo === undefined || job.createdAt < filter.createdTo) &&

@@ -38,7 +38,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     operationId: 'listJobs',
     summary: 'List jobs, newest first',
     description:
-      'Filters by queue, status, dedupe key and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
+      'Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
     list: (query, page, _params, names) =>
@@ -49,7 +49,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     path: `${root}/dead`,
     access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
     operationId: 'listDeadJobs',
-    summary: 'List dead-lettered jobs and their most frequent errors',
+    summary: 'List dead-lettered jobs and their most frequent causes',
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
@@ -107,6 +107,7 @@ function addJobIdRoute(app: HttpApp, db: Queryable): void {
 
 type FilterQuery = Readonly<{
   queue?: string | undefined;
+  fingerprint?: string | undefined;
   created_from?: string | undefined;
   created_to?: string | undefined;
 }>;
@@ -114,6 +115,7 @@ type FilterQuery = Readonly<{
 function filterOf(query: FilterQuery): JobFilter {
   return {
     queue: query.queue,
+    fingerprint: query.fingerprint,
     createdFrom: readInstant('created_from', query.created_from),
     createdTo: readInstant('created_to', query.created_to),
   };

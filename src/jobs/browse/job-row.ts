@@ -11,6 +11,7 @@ export type Job = Readonly<{
   retryCount: number;
   maxRetries: number;
   errorMessage: string | null;
+  fingerprint: string | null;
   /** JSON text; also null if it is too large to show. */
   resultText: string | null;
   dedupeKey: string | null;
@@ -35,7 +36,7 @@ const listedErrorLength = 2000;
 /** Of the row `t`. */
 export const jobColumns: Sql = sql`
   t.job_id, t.queue, t.status, t.retry_count, t.max_retries, t.dedupe_key, t.priority, t.run_at,
-  t.created_at, t.started_at, t.completed_at, t.resolution, t.deferrals, t.trace, t.lease_owner, t.lease_until,
+  t.created_at, t.started_at, t.completed_at, t.resolution, t.deferrals, t.fingerprint, t.trace, t.lease_owner, t.lease_until,
   t.lease_epoch`;
 
 /** Larger values exist only if they were stored before there was a limit. */
@@ -72,6 +73,7 @@ export type JobRow = Readonly<{
   retry_count: number;
   max_retries: number;
   error_message: string | null;
+  fingerprint: string | null;
   dedupe_key: string | null;
   priority: number;
   run_at: Date;
@@ -98,6 +100,7 @@ export function jobOf(row: JobRow): Job {
     retryCount: row.retry_count,
     maxRetries: row.max_retries,
     errorMessage: row.error_message,
+    fingerprint: row.fingerprint,
     resultText: row.result_text,
     dedupeKey: row.dedupe_key,
     priority: row.priority,

@@ -71,7 +71,7 @@ async function selectPage(
 
 /** The columns that conditions read. */
 const filterColumns: Sql = sql`
-  t.job_id, t.queue, t.status, t.dedupe_key, t.created_at, t.resolution, t.error_message`;
+  t.job_id, t.queue, t.status, t.dedupe_key, t.created_at, t.resolution, t.error_message, t.fingerprint`;
 
 type Counted = Readonly<{ scanned: bigint; found: bigint }>;
 

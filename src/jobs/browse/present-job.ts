@@ -34,6 +34,7 @@ export function presentJob(job: Job): Json {
     deferrals: job.deferrals,
     progress: raw(job.progressText),
     trace: job.trace,
+    fingerprint: job.fingerprint,
     lease: job.status === 'running' ? presentLease(job) : null,
     ...(job.payloadText === null ? { payload_omitted: true } : {}),
   };
@@ -77,8 +78,8 @@ function presentAction(action: JobAction): Json {
   };
 }
 
-export function presentGroup({ queue, error, count, lastAt }: DeadGroup): Json {
-  return { queue, error, count, last_at: formatInstant(lastAt) };
+export function presentGroup({ queue, fingerprint, error, count, lastAt }: DeadGroup): Json {
+  return { queue, fingerprint, error, count, last_at: formatInstant(lastAt) };
 }
 
 export function presentQueue(queue: ListedQueue): Json {

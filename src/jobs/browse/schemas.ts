@@ -6,8 +6,15 @@ import { resolutionFilters } from './job-conditions.ts';
 
 const JobId = Type.String({ format: 'uuid' });
 const StatusSchema = Type.Enum([...statuses]);
+const Fingerprint = Type.String({
+  description: 'The same for failures with the same cause.',
+  examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
+});
 const listParameters = {
   queue: Type.Optional(Type.String({ examples: ['mail'], minLength: 1, maxLength: 100 })),
+  fingerprint: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Of the last failure.' }),
+  ),
   created_from: Type.Optional(Instant),
   created_to: Type.Optional(Instant),
   ...pageParameters,
@@ -72,6 +79,7 @@ const job = {
     description: 'Last reported by the worker; lists omit large values.',
   }),
   trace: nullable(Type.String({ description: 'Traceparent of the caller that added it.' })),
+  fingerprint: nullable(Fingerprint),
   lease: nullable(
     Type.Object(
       { owner: nullable(Type.String()), until: nullable(Timestamp), epoch: Type.Integer() },
@@ -115,12 +123,7 @@ export const JobDetailsSchema: TSchema = Type.Object(
         stack: nullable(
           Type.String({ description: 'Stack trace, truncated; only for the newest failures.' }),
         ),
-        fingerprint: nullable(
-          Type.String({
-            description: 'The same for failures with the same cause; null if no worker reported the failure.',
-            examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
-          }),
-        ),
+        fingerprint: nullable(Fingerprint),
         worker: nullable(Type.String({ description: 'Null if the worker was lost.' })),
         epoch: Type.Integer(),
         started_at: nullable(Timestamp),
@@ -148,16 +151,20 @@ export const DeadListSchema: TSchema = Type.Object({
   groups: Type.Array(
     Type.Object({
       queue: Type.String({ examples: ['mail'] }),
+      fingerprint: nullable(Fingerprint),
       error: nullable(
         Type.String({
           examples: ['SMTP 451: try again later'],
-          description: 'Shared prefix of their errors.',
+          description: 'The beginning of the newest error.',
         }),
       ),
       count: Type.Integer(),
       last_at: nullable(Type.String({ format: 'date-time', description: 'When the newest of them died.' })),
     }),
-    { description: 'Most frequent first.' },
+    {
+      description:
+        'By cause, most frequent first. Jobs without a fingerprint (cancelled ones) are grouped by their errors.',
+    },
   ),
   groups_are_partial: Type.Optional(
     Type.Literal(true, { description: 'Only the newest dead letters were counted.' }),

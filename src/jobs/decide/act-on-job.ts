@@ -119,7 +119,7 @@ const write: Readonly<Record<Action, Write>> = {
     const error = cleanText(`cancelled: ${storedReason(by) ?? `by ${by.actor}`}`, 4000);
     await tx.query(sql`
       UPDATE jobs.job_queue
-      SET status = 'dead_letter', resolution = 'cancelled', error_message = ${error},
+      SET status = 'dead_letter', resolution = 'cancelled', error_message = ${error}, fingerprint = NULL,
           completed_at = clock_timestamp(), lease_owner = NULL, lease_until = NULL, lease_lost = false,
           lease_epoch = nextval('platform.lease_epochs')
       WHERE job_id = ${jobId} AND status IN ('pending', 'running', 'failed')`);

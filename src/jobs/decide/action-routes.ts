@@ -129,6 +129,7 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
 type FilterBody = Readonly<{
   queue?: string | undefined;
   error?: string | undefined;
+  fingerprint?: string | undefined;
   created_from?: string | undefined;
   created_to?: string | undefined;
   job_ids?: readonly string[] | undefined;
@@ -145,6 +146,7 @@ function filterOf(body: FilterBody): DeadFilter {
   return {
     queue: body.queue === undefined ? null : readQueueName(body.queue),
     error: body.error ?? null,
+    fingerprint: body.fingerprint ?? null,
     createdFrom: readInstant('created_from', body.created_from) ?? null,
     createdTo: readInstant('created_to', body.created_to) ?? null,
     jobIds: body.job_ids === undefined ? null : readJobIds(body.job_ids),

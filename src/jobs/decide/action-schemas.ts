@@ -17,13 +17,23 @@ export const ReasonBody = Type.Optional(nullable(Type.Object({ reason }, closed)
 
 export const defaultRequeueLimit = 1000;
 
-export const requeueCriteria = ['queue', 'error', 'created_from', 'created_to', 'job_ids'] as const;
+export const requeueCriteria = [
+  'queue',
+  'error',
+  'fingerprint',
+  'created_from',
+  'created_to',
+  'job_ids',
+] as const;
 
 export const RequeueBody = Type.Object(
   {
     queue: Type.Optional(Type.String({ examples: ['mail'], maxLength: 1000, ...queueNameChecks })),
     error: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4000, description: 'Prefix of the error message.' }),
+    ),
+    fingerprint: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'Of the last failure.' }),
     ),
     created_from: Type.Optional(Instant),
     created_to: Type.Optional(Instant),

@@ -6,6 +6,7 @@ export type DeadFilter = Readonly<{
   queue: string | null;
   /** Prefix of the error message. */
   error: string | null;
+  fingerprint: string | null;
   createdFrom: Date | null;
   createdTo: Date | null;
   jobIds: readonly string[] | null;
@@ -42,9 +43,10 @@ export type RequeuePreview = Readonly<{
 export const isUnfinished = sql`status IN ('pending', 'running', 'failed')`;
 
 /** The conditions on the dead letter `t` that an index covers. */
-export function scopeOf({ queue, jobIds }: DeadFilter): Sql {
+export function scopeOf({ queue, fingerprint, jobIds }: DeadFilter): Sql {
   const isNamed = jobIds === null ? sql`t.resolution IS NULL` : sql`t.job_id = ANY(${jobIds}::uuid[])`;
-  return sql`t.status = 'dead_letter' AND ${isNamed} AND (${queue}::text IS NULL OR t.queue = ${queue})`;
+  const hasCause = fingerprint === null ? sql`true` : sql`t.fingerprint = ${fingerprint}`;
+  return sql`t.status = 'dead_letter' AND ${hasCause} AND ${isNamed} AND (${queue}::text IS NULL OR t.queue = ${queue})`;
 }
 
 /** The conditions that are checked on each of them. */

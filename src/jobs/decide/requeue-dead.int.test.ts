@@ -10,7 +10,14 @@ before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 beforeEach(() => database.db.query(sql`TRUNCATE jobs.job_queue`));
 
-const all: DeadFilter = { queue: null, error: null, createdFrom: null, createdTo: null, jobIds: null };
+const all: DeadFilter = {
+  queue: null,
+  error: null,
+  fingerprint: null,
+  createdFrom: null,
+  createdTo: null,
+  jobIds: null,
+};
 
 /** Adds jobs with this status, each with its own dedupe key. */
 async function add(status: string, count: number, error: string | null = null): Promise<void> {

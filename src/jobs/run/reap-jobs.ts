@@ -1,3 +1,4 @@
+import { fingerprintOfText } from '../../kernel/fingerprint/text-fingerprint.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
@@ -98,7 +99,7 @@ function failedWith(error: string, { backoff }: QueueSettings): Sql {
   return sql`
       status = CASE WHEN ${isDead} THEN 'dead_letter' ELSE 'failed' END,
       retry_count = t.retry_count + 1,
-      error_message = ${error},
+      error_message = ${error}, fingerprint = ${fingerprintOfText(error)},
       run_at = ${dueAt}, sort_at = ${dueAt},
       completed_at = CASE WHEN ${isDead} THEN clock_timestamp() END`;
 }
@@ -106,7 +107,7 @@ function failedWith(error: string, { backoff }: QueueSettings): Sql {
 function reapedColumns(worker: Sql): Sql {
   return sql`
       t.job_id, t.queue, t.status, t.retry_count, t.error_message, ${worker} AS worker, t.lease_epoch, t.started_at,
-      NULL::text AS error_class, NULL::text AS stack, NULL::text AS fingerprint, true AS has_failed`;
+      NULL::text AS error_class, NULL::text AS stack, t.fingerprint, true AS has_failed`;
 }
 
 /**

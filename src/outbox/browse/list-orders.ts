@@ -10,6 +10,7 @@ export type OrderFilter = Readonly<{
   status?: Status | undefined;
   destination?: string | undefined;
   idempotencyKey?: string | undefined;
+  fingerprint?: string | undefined;
   /** Created at or after it. */
   createdFrom?: Date | undefined;
   /** Created before it. */
@@ -95,9 +96,10 @@ function listOrder(filter: OrderFilter): Sql {
 }
 
 function conditions(filter: OrderFilter): Sql {
-  const { status, destination, idempotencyKey, createdFrom, createdTo, needsAttention } = filter;
+  const { status, destination, idempotencyKey, fingerprint, createdFrom, createdTo, needsAttention } = filter;
   const all = [isNamed(sql`t.destination`, filter.names ?? null)];
   if (idempotencyKey !== undefined) all.push(sql`t.idempotency_key = ${idempotencyKey}`);
+  if (fingerprint !== undefined) all.push(sql`t.fingerprint = ${fingerprint}`);
   if (destination !== undefined) all.push(sql`t.destination = ${destination}`);
   if (status !== undefined) all.push(sql`t.status = ${status}`);
   if (needsAttention !== undefined) all.push(sql`t.status = 'dead' AND t.resolution IS NULL`);

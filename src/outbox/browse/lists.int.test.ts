@@ -30,6 +30,8 @@ before(async () => {
            CASE WHEN i % 3 = 0 THEN 'account-' || i % 50 END, CASE WHEN i % 3 = 0 THEN i END
     FROM generate_series(1, ${orders}) AS i`);
   await database.db.query(sql`
+    UPDATE outbox.outbox_orders SET fingerprint = 'v2:' || id % 400 WHERE status IN ('failed', 'dead')`);
+  await database.db.query(sql`
     INSERT INTO outbox.idempo_ledger (idempotency_key, request_digest, outbox_id, http_status, response_payload)
     SELECT idempotency_key, request_digest, id, 201, '{}' FROM outbox.outbox_orders`);
   await database.db.query(sql`VACUUM ANALYZE outbox.outbox_orders, outbox.idempo_ledger`);
@@ -54,8 +56,11 @@ function explaining(plans: string[]): Queryable {
 
 const destination = 'destination-7';
 const window = { createdFrom: at(10_000), createdTo: at(12_000) };
+const fingerprint = 'v2:37';
 const filters: readonly OrderFilter[] = [
   {},
+  { fingerprint },
+  { fingerprint, destination },
   { needsAttention: true },
   { destination },
   { idempotencyKey: 'list-key-777' },
@@ -95,6 +100,7 @@ test('each list uses its index', async () => {
     ['outbox_orders_idempotency_key_key', { idempotencyKey: 'list-key-777' }],
     ['idx_outbox_orders_destination', { destination }],
     ['idx_outbox_orders_created_at', window],
+    ['idx_outbox_orders_fingerprint', { fingerprint }],
   ];
   for (const [index, filter] of indexes) {
     plans.length = 0;
@@ -112,6 +118,7 @@ function isMatch(filter: OrderFilter, order: Order): boolean {
     (filter.status === undefined || order.status === filter.status) &&
     (filter.destination === undefined || order.destination === filter.destination) &&
     (filter.idempotencyKey === undefined || order.idempotencyKey === filter.idempotencyKey) &&
+    (filter.fingerprint === undefined || order.fingerprint === filter.fingerprint) &&
     (filter.needsAttention === undefined || (order.status === 'dead' && order.resolution === null)) &&
     (filter.createdFrom === undefined || order.createdAt >= filter.createdFrom) &&
     (filter.createdTo === undefined || order.createdAt < filter.createdTo)

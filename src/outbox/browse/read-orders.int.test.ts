@@ -17,6 +17,7 @@ type Listed = Readonly<{
     idempotency_key: string;
     request: unknown;
     request_omitted?: true;
+    fingerprint?: string | null;
   }>[];
   pagination: Readonly<{
     total_count: number;
@@ -65,6 +66,7 @@ describe('one order', () => {
       needs_attention: false,
       supersedes_id: null,
       superseded_by_id: null,
+      fingerprint: null,
       archived: false,
     });
     assert.match(String(order['request_digest']), /^sha256:[0-9a-f]{64}$/);
@@ -106,6 +108,10 @@ describe('lists', () => {
     assert.deepEqual(idsOf(await list(`destination=${destination}&status=dead`)), [b, a]);
     assert.deepEqual(idsOf(await list(`destination=${destination}&needs_attention=true`)), [a]);
     assert.deepEqual(idsOf(await list(`needs_attention=true&status=sent`)), []);
+    const cause = (await list(`destination=${destination}&needs_attention=true`)).orders[0]?.fingerprint;
+    assert.match(cause ?? '', /^v2:[0-9a-f]{32}$/);
+    assert.deepEqual(idsOf(await list(`destination=${destination}&fingerprint=${cause}`)), [b, a]);
+    assert.deepEqual(idsOf(await list('fingerprint=v2:nobody')), []);
     const { orders } = await list(`destination=${destination}&status=sent`);
     assert.deepEqual(idsOf(await list(`idempotency_key=${orders[0]?.idempotency_key}`)), [c]);
     assert.deepEqual(idsOf(await list('idempotency_key=nobody-has-it')), []);

@@ -29,7 +29,7 @@ function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
     operationId: 'listOrders',
     summary: 'List orders, newest first',
     description:
-      'Filters by status, destination, key, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
+      'Filters by status, destination, key, fingerprint, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.OrderListQuery,
     answer: schemas.OrderListSchema,
     items: 'orders',
@@ -122,6 +122,7 @@ type FilterQuery = Readonly<{
   status?: OrderFilter['status'];
   destination?: string | undefined;
   idempotency_key?: string | undefined;
+  fingerprint?: string | undefined;
   created_from?: string | undefined;
   created_to?: string | undefined;
   needs_attention?: true | undefined;
@@ -132,6 +133,7 @@ function filterOf(query: FilterQuery): OrderFilter {
     status: query.status,
     destination: query.destination,
     idempotencyKey: query.idempotency_key,
+    fingerprint: query.fingerprint,
     createdFrom: readInstantField('outbox', 'created_from', query.created_from),
     createdTo: readInstantField('outbox', 'created_to', query.created_to),
     needsAttention: query.needs_attention,

@@ -14,6 +14,9 @@ export const OrderListQuery = Type.Object(
     status: Type.Optional(StatusSchema),
     destination: Type.Optional(Name),
     idempotency_key: Type.Optional(Name),
+    fingerprint: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'Of the last error.' }),
+    ),
     created_from: Type.Optional(Instant),
     created_to: Type.Optional(Instant),
     needs_attention: Type.Optional(

@@ -7,7 +7,7 @@ import type { Order } from '../domain/order-details.ts';
 
 export const orderColumns: Sql = sql`
   t.id, t.idempotency_key, t.destination, t.ordering_key, t.ordering_seq, t.held, t.status, t.resolution, t.retry_count,
-  t.next_attempt_at, t.first_sent_at, t.last_error, t.in_doubt, t.request_digest,
+  t.next_attempt_at, t.first_sent_at, t.last_error, t.fingerprint, t.in_doubt, t.request_digest,
   t.trace_id, t.traceparent, t.supersedes_id, t.created_at, t.updated_at,
   COALESCE(
     to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), t.created_at::text) AS created_at_exact,
@@ -49,6 +49,7 @@ export type OrderRow = {
   next_attempt_at: Date;
   first_sent_at: Date | null;
   last_error: string | null;
+  fingerprint: string | null;
   in_doubt: boolean;
   request_text: string | null;
   request_digest: string;
@@ -78,6 +79,7 @@ export function orderOf(row: OrderRow): Order {
     nextAttemptAt: row.next_attempt_at,
     firstSentAt: row.first_sent_at,
     lastError: row.last_error,
+    fingerprint: row.fingerprint,
     inDoubt: row.in_doubt,
     requestText: row.request_text,
     requestDigest: row.request_digest,

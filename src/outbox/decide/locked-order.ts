@@ -70,7 +70,7 @@ export async function writeResolution(
   await tx.query(sql`
     UPDATE outbox.outbox_orders
     SET status = 'dead', resolution = ${resolution}, last_error = COALESCE(${lastError}, last_error),
-        held = false, updated_at = clock_timestamp()
+        fingerprint = CASE WHEN ${lastError}::text IS NULL THEN fingerprint END, held = false, updated_at = clock_timestamp()
     WHERE id = ${order.id}`);
   await tx.query(sql`
     UPDATE outbox.idempo_ledger

@@ -234,6 +234,53 @@ test('destinations with waiting orders are found, however many orders wait', asy
   assert.ok(waiting.includes('zeta') && waiting.includes('alpha'));
 });
 
+test('the fingerprint is that of the last error, and gone with it', async () => {
+  const id = await add();
+  const { delivery, orders } = stores('worker-1', { retryMax: 9 });
+  const fingerprintOf = async (order: bigint) => (await orderRow(database.db, order)).fingerprint;
+  const settle = async (settlement: Parameters<typeof settleAs>[2]) =>
+    settleAs(delivery, await claimAll(delivery), settlement);
+  assert.equal(await fingerprintOf(id), null);
+  await settle({ ...failed, error: 'BAD_REQUEST: HTTP 404: no order 17' });
+  const first = await fingerprintOf(id);
+  assert.match(first ?? '', /^v2:/);
+  await settle({ to: 'released', reason: 'stopping', delayMs: 0 });
+  assert.equal(await fingerprintOf(id), first);
+  await settle({ ...failed, error: 'BAD_REQUEST: HTTP 404: no order 18' });
+  assert.equal(await fingerprintOf(id), first);
+  await settle(failed);
+  const another = await fingerprintOf(id);
+  assert.ok(another !== null && another !== first);
+  await claimAll(delivery);
+  await expireLeases(database.db);
+  await delivery.reap();
+  assert.ok(![null, first, another].includes(await fingerprintOf(id)));
+  await settle(sent);
+  assert.equal(await fingerprintOf(id), null);
+
+  const dead = await add();
+  await settle(deadInDoubt);
+  const cause = await fingerprintOf(dead);
+  await orders.skip({ id: dead, actor: 'ann', reason: 'known', effectChecked: true });
+  assert.equal(await fingerprintOf(dead), cause);
+  const cancelled = await add();
+  await settle(failed);
+  await orders.cancel({ id: cancelled, actor: 'ann', reason: 'known', effectChecked: true });
+  assert.equal(await fingerprintOf(cancelled), null);
+});
+
+test('a late success of a dead order takes its fingerprint away', async () => {
+  const id = await add();
+  const slow = stores('slow', { retryMax: 0 });
+  const lost = await claimAll(slow.delivery);
+  await expireLeases(database.db);
+  await slow.delivery.reap();
+  assert.notEqual((await orderRow(database.db, id)).fingerprint, null);
+  await settleAs(slow.delivery, lost, sent);
+  const { status, fingerprint } = await orderRow(database.db, id);
+  assert.deepEqual([status, fingerprint], ['sent', null]);
+});
+
 test('the audit log refuses every change', async () => {
   await add();
   for (const statement of [

@@ -2,7 +2,8 @@ import type { Backoff } from '../../kernel/backoff.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { leaseIsOver, reap } from '../../platform/work/work.ts';
-import type { Status } from '../domain/order.ts';
+import { errorFingerprint } from '../domain/error-fingerprint.ts';
+import { leaseExpired, type Status } from '../domain/order.ts';
 import {
   hasSucceeded,
   laneOf,
@@ -58,7 +59,8 @@ export async function reapOrders(deps: ReapDeps): Promise<number> {
       set: sql`
         status = CASE WHEN ${isDone} THEN 'sent' WHEN ${isSpent} THEN 'dead' ELSE 'failed' END,
         retry_count = t.retry_count + CASE WHEN ${isDone} OR ${isSpent} THEN 0 ELSE 1 END,
-        last_error = CASE WHEN ${isDone} THEN NULL ELSE 'UNKNOWN: lease expired' END,
+        last_error = CASE WHEN ${isDone} THEN NULL ELSE ${leaseExpired} END,
+        fingerprint = CASE WHEN ${isDone} THEN NULL ELSE ${errorFingerprint(leaseExpired)} END,
         next_attempt_at = clock_timestamp() + ${delayMs(backoff)} * interval '1 millisecond',
         in_doubt = true, updated_at = clock_timestamp()`,
       returning: sql`

@@ -55,7 +55,8 @@ export async function recordLateSuccess(
     if (revives)
       await tx.query(sql`
         UPDATE outbox.outbox_orders
-        SET status = 'sent', response = ${late.response}::jsonb, last_error = NULL, updated_at = clock_timestamp()
+        SET status = 'sent', response = ${late.response}::jsonb, last_error = NULL, fingerprint = NULL,
+            updated_at = clock_timestamp()
         WHERE id = ${late.id}`);
     await tx.query(sql`
       INSERT INTO outbox.outbox_audit

@@ -4,6 +4,7 @@ import { unnestRows, type Column } from '../../platform/postgres/unnest-rows.ts'
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import { settle, type Worker } from '../../platform/work/work.ts';
+import { errorFingerprint } from '../domain/error-fingerprint.ts';
 import type { Settlement, Status } from '../domain/order.ts';
 import {
   hasSucceeded,
@@ -153,8 +154,8 @@ async function settleSent(
     sql`
     WITH settled AS (
       UPDATE outbox.outbox_orders t
-      SET status = 'sent', response = attempt.response, last_error = attempt.error, updated_at = clock_timestamp(),
-          lease_owner = NULL, lease_until = NULL, lease_lost = false
+      SET status = 'sent', response = attempt.response, last_error = attempt.error, fingerprint = NULL,
+          updated_at = clock_timestamp(), lease_owner = NULL, lease_until = NULL, lease_lost = false
       FROM ${rows}
       WHERE t.id = attempt.key AND t.lease_epoch = attempt.epoch AND (t.status = 'sending') IS TRUE
       RETURNING ${returning}, attempt.digest, attempt.outside_id
@@ -192,6 +193,8 @@ async function settleUnsent(
       UPDATE outbox.outbox_orders t
       SET status = CASE WHEN attempt.is_done THEN 'sent' ELSE attempt.status END,
           last_error = CASE WHEN attempt.is_done THEN NULL ELSE COALESCE(attempt.error, t.last_error) END,
+          fingerprint = CASE WHEN attempt.is_done THEN NULL WHEN attempt.error IS NULL THEN t.fingerprint
+                             ELSE attempt.fingerprint END,
           retry_count = t.retry_count + CASE WHEN attempt.is_done THEN 0 ELSE attempt.costs END,
           next_attempt_at = CASE WHEN attempt.is_done OR attempt.status = 'dead' THEN t.next_attempt_at
                                  ELSE clock_timestamp() + attempt.delay_ms * interval '1 millisecond' END,
@@ -244,13 +247,23 @@ const changeColumns: readonly Column<Change>[] = [
   [sql`idempotency_key`, sql`text[]`, ({ order }) => order.idempotencyKey],
   [sql`was_sent_at`, sql`timestamptz[]`, ({ order }) => order.was.firstSentAt],
   [sql`status`, sql`text[]`, ({ status }) => status],
-  [sql`error`, sql`text[]`, ({ error }) => (error === null ? null : cleanText(error, 4000))],
+  [sql`error`, sql`text[]`, storedError],
+  [sql`fingerprint`, sql`text[]`, fingerprintOf],
   [sql`reason`, sql`text[]`, ({ reason }) => (reason === null ? null : cleanText(reason, 1000))],
   [sql`delay_ms`, sql`float8[]`, ({ delayMs }) => delayMs],
   [sql`costs`, sql`int[]`, ({ costs }) => costs],
   [sql`in_doubt`, sql`boolean[]`, ({ inDoubt }) => inDoubt],
   [sql`is_unsent`, sql`boolean[]`, ({ isUnsent }) => isUnsent],
 ];
+
+function storedError({ error }: Change): string | null {
+  return error === null ? null : cleanText(error, 4000);
+}
+
+function fingerprintOf(change: Change): string | null {
+  const error = storedError(change);
+  return error === null ? null : errorFingerprint(error);
+}
 
 function changeOf(order: ClaimedOrder, settlement: Settlement): Change {
   const base = { order, error: null, reason: null, delayMs: 0, costs: 0, inDoubt: false, isUnsent: false };

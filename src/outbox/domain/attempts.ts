@@ -1,4 +1,4 @@
-import { errorText, type Status } from './order.ts';
+import { leaseExpired, type Status } from './order.ts';
 
 /** One row of the audit log: a transition, or a fact that changed no status. */
 export type AuditEntry = Readonly<{
@@ -95,8 +95,6 @@ function end(attempts: Attempt[], entry: AuditEntry): void {
 function isRunning({ outcome }: Attempt): boolean {
   return outcome === 'running';
 }
-
-const leaseExpired = errorText('UNKNOWN', 'lease expired');
 
 function outcomeOf({ statusTo, lastError, reason }: AuditEntry): AttemptOutcome {
   switch (statusTo) {

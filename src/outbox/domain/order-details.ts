@@ -16,6 +16,8 @@ export type Order = Readonly<{
   nextAttemptAt: Date;
   firstSentAt: Date | null;
   lastError: string | null;
+  /** Of the last error. */
+  fingerprint: string | null;
   inDoubt: boolean;
   /** JSON text as PostgreSQL writes it; null if it is too large to show. */
   requestText: string | null;

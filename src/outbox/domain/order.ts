@@ -200,3 +200,6 @@ function delayOf(
 export function errorText(code: ErrorCode, detail: string): string {
   return `${code}: ${detail}`;
 }
+
+/** The error of an attempt whose lease expired. */
+export const leaseExpired = errorText('UNKNOWN', 'lease expired');

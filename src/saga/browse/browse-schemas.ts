@@ -8,10 +8,24 @@ export const SagaListQuery = Type.Object(
     workflow_name: Type.Optional(Name),
     status: Type.Optional(StatusSchema),
     correlation_id: Type.Optional(Name),
+    fingerprint: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Of the failure that it is stuck at or undone for.',
+      }),
+    ),
     needs_attention: Type.Optional(Type.Boolean({ description: 'Whether it needs attention.' })),
     ...pageParameters,
   },
   closed,
+);
+
+const Fingerprint = nullable(
+  Type.String({
+    description: 'The same for failures with the same cause.',
+    examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
+  }),
 );
 
 const SagaSchema = Type.Object(
@@ -38,6 +52,7 @@ const SagaSchema = Type.Object(
         description: 'The definition that it started with and keeps.',
       }),
     ),
+    fingerprint: Fingerprint,
     stuck: Type.Optional(
       Type.Object(
         {
@@ -89,6 +104,7 @@ export const SagaWithStepsSchema: TSchema = Type.Object(
           completed_at: nullable(Timestamp),
           updated_at: nullable(Timestamp),
           attempt: Type.Integer({ examples: [1] }),
+          fingerprint: Fingerprint,
           actor: Type.Optional(Type.String({ description: 'Only if an operator wrote or retried it.' })),
           reason: Type.Optional(
             nullable(

@@ -33,6 +33,8 @@ export type LoggedStep = Readonly<{
   attempt: number;
   actor: string | null;
   reason: string | null;
+  /** Of the error. */
+  fingerprint: string | null;
 }>;
 
 /** Read in one snapshot. */
@@ -56,7 +58,7 @@ export function findSaga(db: Database, sagaId: string): Promise<SagaWithSteps | 
 
 const stepColumns: Sql = sql`
   l.id, l.step_index, l.step_name, l.action, l.status, l.request_payload, l.response_payload, l.error_message,
-  l.started_at, l.completed_at, l.updated_at, l.attempt, l.actor, l.reason`;
+  l.started_at, l.completed_at, l.updated_at, l.attempt, l.actor, l.reason, l.fingerprint`;
 
 const stepOrder: Sql = sql`s.step_index, s.started_at, s.action DESC, s.attempt`;
 
@@ -76,7 +78,8 @@ async function selectSteps(tx: Queryable, sagaId: string): Promise<readonly Logg
            CASE WHEN s.is_shown THEN s.request_payload::text END AS "requestText",
            CASE WHEN s.is_shown THEN s.response_payload::text END AS "responseText",
            NOT s.is_shown AS "arePayloadsOmitted", s.error_message AS "errorMessage", s.started_at AS "startedAt",
-           s.completed_at AS "completedAt", s.updated_at AS "updatedAt", s.attempt, s.actor, s.reason
+           s.completed_at AS "completedAt", s.updated_at AS "updatedAt", s.attempt, s.actor, s.reason,
+           s.fingerprint
     FROM (
       SELECT s.*, sum(${stepBytes}) OVER (ORDER BY ${stepOrder} ROWS UNBOUNDED PRECEDING) <= ${maxStepBytes}
                AS is_shown
@@ -113,6 +116,7 @@ function presentStep(sagaId: string, step: LoggedStep): Json {
     completed_at: formatInstant(step.completedAt),
     updated_at: formatInstant(step.updatedAt),
     attempt: step.attempt,
+    fingerprint: step.fingerprint,
     ...(step.arePayloadsOmitted ? { payloads_omitted: true } : {}),
     ...(step.actor === null ? {} : { actor: step.actor, reason: step.reason }),
   };

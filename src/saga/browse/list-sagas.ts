@@ -11,6 +11,8 @@ export type SagaFilter = Readonly<{
   workflowName?: string | undefined;
   status?: Status | undefined;
   correlationId?: string | undefined;
+  /** Of the failure that they are stuck at or undone for. */
+  fingerprint?: string | undefined;
   needsAttention?: boolean | undefined;
   /** The workflows that the caller may see; by default all. */
   names?: NameFilter;
@@ -52,13 +54,14 @@ function pageOf(filter: SagaFilter, page: PageRequest, areFew: boolean): Sql {
 }
 
 function conditions(
-  { workflowName, status, correlationId, needsAttention, names = null }: SagaFilter,
+  { workflowName, status, correlationId, fingerprint, needsAttention, names = null }: SagaFilter,
   isOfStatus = hasStatus,
 ): Sql {
   const all = [isNamed(sql`t.workflow_name`, names)];
   if (workflowName !== undefined) all.push(sql`t.workflow_name = ${workflowName}`);
   if (status !== undefined) all.push(isOfStatus(status));
   if (correlationId !== undefined) all.push(sql`t.correlation_id = ${correlationId}`);
+  if (fingerprint !== undefined) all.push(sql`t.fingerprint = ${fingerprint}`);
   if (needsAttention !== undefined)
     all.push(needsAttention ? sql`t.needs_attention` : sql`NOT t.needs_attention`);
   return joinSql(all, sql` AND `);

@@ -31,7 +31,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     operationId: 'listSagas',
     summary: 'List sagas, newest first',
     description:
-      'Filters by workflow, status, correlation id and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
+      'Filters by workflow, status, correlation id, fingerprint and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: SagaListQuery,
     answer: SagaListSchema,
     items: 'sagas',
@@ -41,6 +41,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
         workflowName: query.workflow_name,
         status: query.status,
         correlationId: query.correlation_id,
+        fingerprint: query.fingerprint,
         needsAttention: query.needs_attention,
         names,
       };

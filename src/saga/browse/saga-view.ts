@@ -16,6 +16,8 @@ export type Saga = Readonly<{
   correlationId: string | null;
   initiatedBy: string | null;
   errorMessage: string | null;
+  /** Of the failure that it is stuck at or undone for. */
+  fingerprint: string | null;
   createdAt: Date;
   /** With microseconds, for cursors. */
   createdAtExact: string;
@@ -33,7 +35,7 @@ export type Saga = Readonly<{
 
 /** Of the row `t`. */
 export const viewColumns: Sql = sql`
-  t.id, t.workflow_name, t.current_step, t.status, t.correlation_id, t.initiated_by, t.error_message, t.created_at,
+  t.id, t.workflow_name, t.current_step, t.status, t.correlation_id, t.initiated_by, t.error_message, t.fingerprint, t.created_at,
   COALESCE(
     to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), t.created_at::text) AS created_at_exact, t.updated_at,
   t.compensation, t.needs_attention, t.stuck_op, t.stuck_reason, t.waiting_for, t.waiting_since, t.deadline_at,
@@ -72,6 +74,7 @@ export type ViewRow = Readonly<{
   correlation_id: string | null;
   initiated_by: string | null;
   error_message: string | null;
+  fingerprint: string | null;
   created_at: Date;
   created_at_exact: string;
   updated_at: Date;
@@ -97,6 +100,7 @@ export function sagaOf(row: ViewRow): Saga {
     correlationId: row.correlation_id,
     initiatedBy: row.initiated_by,
     errorMessage: row.error_message,
+    fingerprint: row.fingerprint,
     createdAt: row.created_at,
     createdAtExact: row.created_at_exact,
     updatedAt: row.updated_at,
@@ -136,6 +140,7 @@ export function presentSaga(saga: Saga): Json {
     needs_attention: saga.needsAttention,
     deadline_at: formatInstant(saga.deadlineAt),
     definition_hash: saga.definitionHash,
+    fingerprint: saga.fingerprint,
     ...(stuck === null ? {} : { stuck: { step: stuck.stepName, action: stuck.op, reason: stuck.reason } }),
     ...(waitingFor === null
       ? {}

@@ -121,6 +121,7 @@ async function updateAbort(
     SET abort_requested = ${kind}, abort_actor = ${actor}, abort_reason = ${reason}, abort_at = clock_timestamp(),
         wake_at = CASE WHEN lease_owner IS NULL THEN now() END,
         waiting_for = NULL, waiting_since = NULL, needs_attention = false, stuck_step = NULL, stuck_op = NULL, stuck_reason = NULL,
+        fingerprint = NULL,
         failed_rounds = CASE WHEN needs_attention THEN 0 ELSE failed_rounds END, runs_alone = runs_alone AND NOT needs_attention
     WHERE id = ${sagaId} AND status IN ('STARTED', 'RUNNING') AND NOT pivot_opened AND abort_requested IS NULL
       AND definition_hash IS NOT NULL

@@ -1,5 +1,6 @@
 import { backoffMs } from '../../kernel/backoff.ts';
 import type { Lease } from '../../kernel/lease.ts';
+import { fingerprintOfText } from '../../kernel/fingerprint/text-fingerprint.ts';
 import { cleanText } from '../../kernel/text.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows, type Column } from '../../platform/postgres/unnest-rows.ts';
@@ -65,6 +66,7 @@ async function markStuck(
   id: string,
   reason: string,
 ): Promise<void> {
+  const stored = cleanText(reason, maxReasonBytes);
   await db.query(sql`
     WITH settled AS (
       UPDATE saga.saga_states t
@@ -74,7 +76,7 @@ async function markStuck(
           compensation = CASE t.status WHEN 'COMPENSATING' THEN 'stuck' ELSE t.compensation END,
           needs_attention = true, stuck_step = t.current_step,
           stuck_op = CASE t.status WHEN 'COMPENSATING' THEN 'COMPENSATE' ELSE 'EXECUTE' END,
-          stuck_reason = ${cleanText(reason, maxReasonBytes)}
+          stuck_reason = ${stored}, fingerprint = ${fingerprintOfText(stored)}
       WHERE t.id = ${id} AND t.lease_epoch = ${epoch} AND t.lease_owner IS NOT NULL AND ${isActive}
         AND NOT t.needs_attention
       RETURNING t.id, t.workflow_name, t.needs_attention, t.stuck_op, t.stuck_reason

@@ -139,11 +139,12 @@ const stateColumns: Sql = sql`
   id, workflow_name, current_step, status, payload, correlation_id, initiated_by, error_message, created_at, updated_at,
   definition_hash, step_outputs, wake_at, deadline_at, deadline_over, polls, failed_polls, abort_requested, abort_actor,
   abort_reason, abort_at, pivot_opened, compensation, needs_attention, stuck_step, stuck_op, stuck_reason, trace,
-  lease_owner, lease_until, lease_epoch, lease_lost, failed_rounds, runs_alone, waiting_for, waiting_since`;
+  lease_owner, lease_until, lease_epoch, lease_lost, failed_rounds, runs_alone, waiting_for, waiting_since,
+  fingerprint`;
 
 const logColumns: Sql = sql`
   id, saga_id, step_index, step_name, action, status, request_payload, response_payload, error_message, started_at,
-  completed_at, updated_at, attempt, answer, is_unsent, is_last, actor, reason, is_down, spent_ms`;
+  completed_at, updated_at, attempt, answer, is_unsent, is_last, actor, reason, is_down, spent_ms, fingerprint`;
 
 /** A saga that was archived before a time was created before it. */
 async function purgeBatch(

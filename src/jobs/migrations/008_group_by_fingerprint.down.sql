@@ -1,0 +1,1 @@
+ALTER TABLE jobs.job_queue DROP COLUMN IF EXISTS fingerprint;
