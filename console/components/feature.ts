@@ -1,5 +1,6 @@
 import type { AnyRoute } from '@tanstack/react-router';
 import type { LucideIcon } from 'lucide-react';
+import type { Catalogue } from '../lib/text/catalogue.ts';
 
 /** What a feature gives to the frame. It has one place in the navigation, and tabs that are links. */
 export type Feature = Readonly<{
@@ -12,7 +13,7 @@ export type Feature = Readonly<{
   home: string;
   /** Paths of its tabs, in order; none if it has only one list. */
   tabs: readonly string[];
-  /** The name of the feature and of each tab, in the chosen language. */
-  useNames: () => Readonly<{ area: string; tabs: readonly string[] }>;
+  /** The name of the feature in each language. */
+  texts: Catalogue<Readonly<{ area: string }>>;
   routes(root: AnyRoute): readonly AnyRoute[];
 }>;

@@ -21,7 +21,7 @@ export function LeftRail() {
 }
 
 function Area({ feature }: Readonly<{ feature: Feature }>) {
-  const { area } = feature.useNames();
+  const { area } = useText(feature.texts);
   const Icon = feature.icon;
   return (
     <Link to={feature.home} className={styles['area']} aria-keyshortcuts={`g ${feature.key}`}>

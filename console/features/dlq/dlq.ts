@@ -1,7 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { MailWarning } from 'lucide-react';
 import type { Feature } from '../../components/feature.ts';
-import { useText } from '../../components/text/use-text.ts';
 import { dlqTexts } from './texts/dlq-texts.ts';
 
 /** Dead letters: what failed, why, and what to do. */
@@ -11,10 +10,7 @@ export const dlq: Feature = {
   key: 'd',
   home: '/dlq/messages',
   tabs: ['/dlq/messages'],
-  useNames() {
-    const t = useText(dlqTexts);
-    return { area: t.area, tabs: [t.messages] };
-  },
+  texts: dlqTexts,
   routes: (root) => [
     createRoute({
       getParentRoute: () => root,
