@@ -58,6 +58,11 @@ describe('redrive dlq redrive', () => {
     const shown = await run(['receipt', id]);
     assert.match(shown.out, new RegExp(`published +30[^]*sha256 +${receipt?.sha256}`));
     assert.match((await run(['list'])).out, new RegExp(`${id} +retry +finished +30`));
+
+    const items = await run(['items', id.slice(0, 13), '--outcome', 'published', '--page-size', '2']);
+    assert.match(items.out, /POSITION +MESSAGE +OUTCOME[^]* 1 +[-0-9a-f]{36} +published .*orders\.v1\/0@\d+/);
+    assert.match(items.err, /2 of 30 items; next: --page 2/);
+    assert.match((await run(['items', id, '--outcome', 'failed'])).err, /no items/);
   });
 
   test('Ctrl-C in watch leaves the redrive running and says how to follow and pause it', async () => {

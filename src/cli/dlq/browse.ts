@@ -122,7 +122,11 @@ function policyFact({ next_attempt_at: at, retry_policy: policy }: Message): str
 }
 
 /** `orders.v1/3@1042`; null if the partition is unknown. */
-function placeOf(topic: string | null, partition: number | null, offset: number | null): string | null {
+export function placeOf(
+  topic: string | null,
+  partition: number | null,
+  offset: number | null,
+): string | null {
   if (topic === null || partition === null) return null;
   return `${topic}/${partition}${offset === null ? '' : `@${offset}`}`;
 }

@@ -8,6 +8,7 @@ import { listenForStop } from '../run-until-signal.ts';
 import { addSlice } from '../slice/add-slice.ts';
 import { apiCommand, sliceCommand, type AddCommand } from '../slice/api-command.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { placeOf } from './browse.ts';
 import { watchLabel } from './canary.ts';
 import { pace, plan } from './redrive-plan.ts';
 import {
@@ -22,6 +23,19 @@ import {
   toneOf,
   type Redrive,
 } from './redrive-view.ts';
+
+const outcomes = [
+  'waiting',
+  'in_flight',
+  'published',
+  'not_published',
+  'came_back',
+  'failed',
+  'unknown',
+  'skipped',
+  'cancelled',
+  'applied',
+];
 
 type ListedRedrive = Omit<
   Redrive,
@@ -69,6 +83,43 @@ const list = listCommand<ListedRedrive>({
     numberColumn('MESSAGES', ({ selected }) => selected),
     ageColumn('AGE', ({ created_at }) => created_at),
     optional(textColumn('BY', ({ actor }) => actor, 8)),
+    lastColumn('REASON', ({ reason }) => reason),
+  ],
+});
+
+type Item = Readonly<{
+  position: number;
+  message_id: string;
+  target: string;
+  outcome: string;
+  attempt: number | null;
+  partition: number | null;
+  offset: number | null;
+  reason: string | null;
+  settled_at: string | null;
+}>;
+
+const items = listCommand<Item>({
+  name: 'items',
+  description: 'list the messages of a redrive in the order of sending, each with its outcome',
+  route: 'GET /api/v1/dlq/redrives/{id}/items',
+  items: 'items',
+  inputs: [
+    redriveId,
+    { flags: '--outcome <outcome>', text: 'only messages with this outcome', choices: outcomes },
+  ],
+  examples: [
+    `redrive dlq redrive items ${example}`,
+    `redrive dlq redrive items ${example} --outcome came_back --all --json | jq -r .items[].message_id`,
+  ],
+  unused: [],
+  columns: [
+    numberColumn('POSITION', ({ position }) => position),
+    textColumn('MESSAGE', ({ message_id }) => message_id),
+    textColumn('OUTCOME', ({ outcome }) => outcome),
+    optional(ageColumn('AGE', ({ settled_at }) => settled_at)),
+    optional(numberColumn('ATTEMPT', ({ attempt }) => attempt)),
+    textColumn('TO', ({ target, partition, offset }) => placeOf(target, partition, offset), 12),
     lastColumn('REASON', ({ reason }) => reason),
   ],
 });
@@ -148,7 +199,7 @@ export const redrive: AddCommand = (slice, terminal) =>
       `redrive dlq redrive watch ${example}`,
     ],
     groups: {
-      Read: [list, show, watch, receipt],
+      Read: [list, show, items, watch, receipt],
       Change: [
         plan,
         change('start', 'start a planned redrive'),
