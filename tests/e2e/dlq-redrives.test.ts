@@ -91,6 +91,9 @@ describe('a redrive', () => {
       { status: 'PENDING', count: 3 },
       { status: 'RESOLVED', count: 2500 },
     ]);
+    const told = await system.db.query<{ summary: string }>(sql`
+      SELECT summary FROM platform.notify_events WHERE kind = 'redrive_finished' AND item_id = ${id}`);
+    assert.deepEqual(told, [{ summary: '2500 messages: 2500 published' }]);
   });
 
   test('counts what it leaves out, with the reason and examples', async () => {
