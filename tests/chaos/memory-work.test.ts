@@ -26,7 +26,7 @@ describe(
     it('six jobs of 1 MB of 1e308 to a push queue: refused over HTTP and SQL; those that are there end with a clear error', async (t) => {
       const sink = await startSink(t);
       const { db, server, isWell, peakMb } = await startSmallHeap(t, {
-        JOBS_QUEUES: JSON.stringify({ mail: { concurrency: 8, target: { type: 'http', url: sink.url } } }),
+        JOBS_QUEUES: JSON.stringify({ mail: { concurrency: 16, target: { type: 'http', url: sink.url } } }),
       });
       const refused = await postText(`${server.url}/api/v1/jobs`, `{"queue":"mail","payload":${megabyte}}`);
       assert.equal(refused?.status, 413);
@@ -38,7 +38,7 @@ describe(
         sql`INSERT INTO jobs.job_queue (queue, payload) SELECT 'mail', ${stored} FROM generate_series(1, 6)`,
       );
       await db.query(
-        sql`INSERT INTO jobs.job_queue (queue, payload) SELECT 'mail', ${largest} FROM generate_series(1, 8)`,
+        sql`INSERT INTO jobs.job_queue (queue, payload) SELECT 'mail', ${largest} FROM generate_series(1, 16)`,
       );
       await db.query(sql`SELECT jobs.enqueue('mail', '{"n": 1}')`);
       await eventually(
@@ -46,7 +46,7 @@ describe(
           const rows = await db.query<{ status: string; count: bigint }>(sql`
           SELECT status::text, count(*) AS count FROM jobs.job_queue GROUP BY status ORDER BY status`);
           assert.deepEqual(rows, [
-            { status: 'completed', count: 9n },
+            { status: 'completed', count: 17n },
             { status: 'dead_letter', count: 6n },
           ]);
         },
@@ -55,7 +55,7 @@ describe(
       const [dead] = await db.query<{ error: string }>(sql`
       SELECT min(error_message) AS error FROM jobs.job_queue WHERE status = 'dead_letter'`);
       assert.match(dead?.error ?? '', /payload is larger than 16777216 bytes/);
-      assert.equal(sink.sizes.filter((size) => size > 14_000_000).length, 8);
+      assert.equal(sink.sizes.filter((size) => size > 14_000_000).length, 16);
       await isWell();
       t.diagnostic(`peak ${peakMb()} MB`);
       assert.ok(peakMb() < 480, `${peakMb()} MB`);
