@@ -21,6 +21,45 @@ TABLE access.api_keys
     last_used_at timestamp with time zone
     revoked_at timestamp with time zone
     revoked_by text
+TABLE audit.dropped_months
+    kept text NOT NULL
+    begins_at timestamp with time zone NOT NULL
+    ends_at timestamp with time zone NOT NULL
+    events bigint NOT NULL
+    dropped_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE audit.events
+    seq bigint NOT NULL
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    kept text NOT NULL DEFAULT 'usual'::text
+    actor_type text NOT NULL
+    actor_id text NOT NULL
+    actor_name text NOT NULL
+    roles text[] NOT NULL DEFAULT '{}'::text[]
+    action text NOT NULL
+    outcome text NOT NULL
+    reason text
+    resource text NOT NULL
+    topics text[]
+    queues text[]
+    destinations text[]
+    workflows text[]
+    operation_id uuid
+    item_count integer NOT NULL DEFAULT 1
+    detail jsonb
+    request_id text
+    trace_id text
+    address text
+    agent text
+TABLE audit.seals
+    block bigint NOT NULL
+    after_seq bigint NOT NULL
+    last_seq bigint NOT NULL
+    kept text NOT NULL
+    month date NOT NULL
+    events integer NOT NULL
+    previous bytea NOT NULL
+    hash bytea NOT NULL
+    sealed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
     partition integer NOT NULL
@@ -681,6 +720,20 @@ TABLE saga.workflows
 CONSTRAINT access.api_keys api_keys_id_check CHECK ((id ~ '^[a-z0-9]{8}$'::text))
 CONSTRAINT access.api_keys api_keys_pkey PRIMARY KEY (id)
 CONSTRAINT access.api_keys api_keys_secret_sha256_check CHECK ((octet_length(secret_sha256) = 32))
+CONSTRAINT audit.dropped_months dropped_months_pkey PRIMARY KEY (kept, begins_at)
+CONSTRAINT audit.events events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'service'::text, 'local'::text, 'policy'::text, 'sdk'::text, 'cli'::text, 'system'::text])))
+CONSTRAINT audit.events events_detail_check CHECK (((jsonb_typeof(detail) = 'object'::text) AND (NOT jsonb_path_exists(detail, '$.**?(@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))'::jsonpath))))
+CONSTRAINT audit.events events_item_count_check CHECK ((item_count >= 0))
+CONSTRAINT audit.events events_kept_check CHECK ((kept = ANY (ARRAY['usual'::text, 'long'::text])))
+CONSTRAINT audit.events events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'failure'::text, 'denied'::text, 'started'::text, 'unknown'::text])))
+CONSTRAINT audit.events events_pkey PRIMARY KEY (seq, kept, at)
+CONSTRAINT audit.seals seals_block_check CHECK ((block > 0))
+CONSTRAINT audit.seals seals_check CHECK ((last_seq > after_seq))
+CONSTRAINT audit.seals seals_events_check CHECK ((events > 0))
+CONSTRAINT audit.seals seals_hash_check CHECK ((octet_length(hash) = 32))
+CONSTRAINT audit.seals seals_hash_key UNIQUE (hash)
+CONSTRAINT audit.seals seals_pkey PRIMARY KEY (block)
+CONSTRAINT audit.seals seals_previous_check CHECK ((octet_length(previous) = 32))
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
 CONSTRAINT dlq.dlq_messages chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
@@ -777,6 +830,14 @@ CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX api_keys_pkey ON access.api_keys USING btree (id)
 CREATE INDEX idx_api_keys_created ON access.api_keys USING btree (created_at DESC, id DESC)
 CREATE INDEX idx_api_keys_maker ON access.api_keys USING btree (maker)
+CREATE UNIQUE INDEX dropped_months_pkey ON audit.dropped_months USING btree (kept, begins_at)
+CREATE UNIQUE INDEX events_pkey ON ONLY audit.events USING btree (seq, kept, at)
+CREATE INDEX idx_events_actor ON ONLY audit.events USING btree (actor_id, seq)
+CREATE INDEX idx_events_operation ON ONLY audit.events USING btree (operation_id) WHERE (operation_id IS NOT NULL)
+CREATE INDEX idx_events_resource ON ONLY audit.events USING btree (resource, seq)
+CREATE INDEX idx_seals_last_seq ON audit.seals USING btree (last_seq)
+CREATE UNIQUE INDEX seals_hash_key ON audit.seals USING btree (hash)
+CREATE UNIQUE INDEX seals_pkey ON audit.seals USING btree (block)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
@@ -910,8 +971,13 @@ CREATE UNIQUE INDEX saga_step_logs_archive_pkey ON saga.saga_step_logs_archive U
 CREATE UNIQUE INDEX service_circuits_pkey ON saga.service_circuits USING btree (service)
 CREATE UNIQUE INDEX workflow_definitions_pkey ON saga.workflow_definitions USING btree (hash)
 CREATE UNIQUE INDEX workflows_pkey ON saga.workflows USING btree (name)
+SEQUENCE audit.events_seq CACHE 1
 SEQUENCE outbox.ordering_seqs CACHE 1
 SEQUENCE platform.lease_epochs CACHE 1
+CREATE TRIGGER dropped_months_are_not_changed BEFORE DELETE OR UPDATE OR TRUNCATE ON audit.dropped_months FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()
+CREATE TRIGGER events_are_not_changed BEFORE DELETE OR UPDATE ON audit.events FOR EACH ROW EXECUTE FUNCTION audit.refuse_change()
+CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON audit.events FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()
+CREATE TRIGGER events_are_stamped BEFORE INSERT ON audit.events FOR EACH ROW EXECUTE FUNCTION audit.stamp_event()
 CREATE TRIGGER job_queue_bound_payload BEFORE INSERT OR UPDATE OF payload ON jobs.job_queue FOR EACH ROW WHEN ((((pg_column_size(new.payload) > 1000) OR (pg_column_compression(new.payload) IS NOT NULL)) AND (platform.json_bytes(new.payload) > 16777216))) EXECUTE FUNCTION platform.refuse_large_json('payload')
 CREATE TRIGGER job_queue_requeue BEFORE UPDATE ON jobs.job_queue FOR EACH ROW WHEN ((((new.status)::text = 'pending'::text) AND (((old.status)::text = ANY (ARRAY['failed'::text, 'completed'::text, 'dead_letter'::text])) OR (((old.status)::text = 'running'::text) AND (new.lease_owner IS NOT NULL))))) EXECUTE FUNCTION jobs.complete_requeue()
 CREATE TRIGGER outbox_audit_is_append_only BEFORE DELETE OR UPDATE ON outbox.outbox_audit FOR EACH ROW EXECUTE FUNCTION outbox.refuse_change_of_audit()
@@ -922,6 +988,7 @@ CREATE TRIGGER saga_states_refuse_delete BEFORE DELETE ON saga.saga_states FOR E
 CREATE TRIGGER saga_states_refuse_truncate BEFORE TRUNCATE ON saga.saga_states FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
 CREATE TRIGGER saga_step_logs_complete_row BEFORE INSERT ON saga.saga_step_logs FOR EACH ROW WHEN ((new.attempt IS NULL)) EXECUTE FUNCTION saga.complete_log_row()
 CREATE TRIGGER saga_step_logs_refuse_truncate BEFORE TRUNCATE ON saga.saga_step_logs FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
+CREATE TRIGGER seals_are_not_changed BEFORE DELETE OR UPDATE OR TRUNCATE ON audit.seals FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()
 CREATE TRIGGER trg_dlq_messages_archive_delete_facets AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_archived_facets()
 CREATE TRIGGER trg_dlq_messages_archive_facets AFTER INSERT ON dlq.dlq_messages_archive REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.archive_facets()
 CREATE TRIGGER trg_dlq_messages_archive_forget_versions AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.forget_versions()
@@ -1479,6 +1546,38 @@ BEGIN
     RETURN cardinality(v_names);
 END $function$
 
+CREATE OR REPLACE FUNCTION audit.drop_old_months()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_part    RECORD;
+    v_last    BIGINT;
+    v_events  BIGINT;
+    v_dropped INT := 0;
+BEGIN
+    LOCK TABLE audit.dropped_months IN SHARE ROW EXCLUSIVE MODE;
+    FOR v_part IN
+        SELECT p.* FROM audit.partitions() p
+        WHERE p.ends_at <= now() - CASE p.kept WHEN 'long' THEN interval '7 years' ELSE interval '400 days' END
+        ORDER BY p.begins_at
+    LOOP
+        EXECUTE format('SELECT max(seq), count(*) FROM audit.%I', v_part.name) INTO v_last, v_events;
+        CONTINUE WHEN v_last > COALESCE((SELECT max(s.last_seq) FROM audit.seals s), 0);
+        EXECUTE format('DROP TABLE audit.%I', v_part.name);
+        INSERT INTO audit.dropped_months (kept, begins_at, ends_at, events)
+        VALUES (v_part.kept, v_part.begins_at, v_part.ends_at, v_events);
+        PERFORM audit.record(
+            'audit:months:drop', 'audit/months/' || v_part.name, 'older than its retention', 'success',
+            jsonb_build_object('begins_at', v_part.begins_at, 'ends_at', v_part.ends_at, 'events', v_events), 'system');
+        v_dropped := v_dropped + 1;
+    END LOOP;
+    RETURN v_dropped;
+END $function$
+
 CREATE OR REPLACE FUNCTION jobs.enqueue(p_queue text, p_payload jsonb, p_dedupe_key text DEFAULT NULL::text, p_priority integer DEFAULT 0, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_max_retries integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, OUT job_id uuid, OUT status text, OUT is_duplicate boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -1994,6 +2093,13 @@ BEGIN
     RETURN string_to_array(v_structure, E'\x01');
 END $function$
 
+CREATE OR REPLACE FUNCTION audit.keep_of(p_action text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+RETURN CASE WHEN (p_action = 'saga:sagas:repair'::text) THEN 'long'::text ELSE 'usual'::text END
+
 CREATE OR REPLACE FUNCTION saga.log_unknown(p_saga_id uuid, p_step integer, p_action text, p_answer text, p_error text)
  RETURNS void
  LANGUAGE sql
@@ -2042,6 +2148,40 @@ BEGIN
     RETURN v_made;
 END $function$
 
+CREATE OR REPLACE FUNCTION audit.make_months()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_one  RECORD;
+    v_made INT := 0;
+BEGIN
+    LOCK TABLE audit.events_usual, audit.events_long IN SHARE UPDATE EXCLUSIVE MODE;
+    FOR v_one IN
+        SELECT 'usual' AS kept, 'events_usual' AS parent, b AS begins_at, b + interval '1 month' AS ends_at,
+               to_char(b, '"events_usual_"YYYY_MM') AS name
+        FROM generate_series(date_trunc('month', now()), date_trunc('month', now()) + interval '12 months', '1 month') AS b
+        UNION ALL
+        SELECT 'long', 'events_long', b, b + interval '1 year', to_char(b, '"events_long_"YYYY')
+        FROM generate_series(date_trunc('year', now()), date_trunc('year', now()) + interval '1 year', '1 year') AS b
+    LOOP
+        CONTINUE WHEN EXISTS (
+            SELECT 1 FROM audit.partitions() p
+            WHERE p.kept = v_one.kept AND p.begins_at < v_one.ends_at AND p.ends_at > v_one.begins_at);
+        -- Made first and attached then, it takes no lock that inserts would wait for.
+        EXECUTE format('CREATE TABLE audit.%I (LIKE audit.events INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', v_one.name);
+        EXECUTE format('CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON audit.%I '
+                       'FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()', v_one.name);
+        EXECUTE format('ALTER TABLE audit.%I ATTACH PARTITION audit.%I FOR VALUES FROM (%L) TO (%L)',
+                       v_one.parent, v_one.name, v_one.begins_at, v_one.ends_at);
+        v_made := v_made + 1;
+    END LOOP;
+    RETURN v_made;
+END $function$
+
 CREATE OR REPLACE FUNCTION platform.new_id()
  RETURNS uuid
  LANGUAGE sql
@@ -2054,6 +2194,22 @@ AS $function$
             PLACING '7' FROM 13 FOR 0)
         OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.gen_random_uuid()::pg_catalog.text, 20)
         )::pg_catalog.uuid
+$function$
+
+CREATE OR REPLACE FUNCTION audit.partitions(OUT name text, OUT kept text, OUT begins_at timestamp with time zone, OUT ends_at timestamp with time zone)
+ RETURNS SETOF record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+    SELECT part.relname, CASE WHEN i.inhparent = 'audit.events_long'::regclass THEN 'long' ELSE 'usual' END,
+           bounds[1]::timestamptz, bounds[2]::timestamptz
+    FROM pg_inherits i
+    JOIN pg_class part ON part.oid = i.inhrelid
+    CROSS JOIN LATERAL regexp_match(
+        pg_get_expr(part.relpartbound, part.oid), '^FOR VALUES FROM \(''(.+)''\) TO \(''(.+)''\)$') AS bounds
+    WHERE i.inhparent IN ('audit.events_usual'::regclass, 'audit.events_long'::regclass)
 $function$
 
 CREATE OR REPLACE PROCEDURE dlq.purge_archived_dlq_messages(IN p_purge_days integer DEFAULT 365, IN p_batch_size integer DEFAULT 1000)
@@ -2170,6 +2326,38 @@ EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
     RETURN regexp_replace(encode(p_bytes, 'escape'), '\\[0-7]{3}', ' ', 'g');
 END;
 $function$
+
+CREATE OR REPLACE FUNCTION audit.record(p_action text, p_resource text, p_reason text DEFAULT NULL::text, p_outcome text DEFAULT 'success'::text, p_detail jsonb DEFAULT NULL::jsonb, p_actor_type text DEFAULT 'cli'::text, p_actor_name text DEFAULT NULL::text, p_topics text[] DEFAULT NULL::text[], p_item_count integer DEFAULT 1, p_operation_id uuid DEFAULT NULL::uuid)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_seq BIGINT;
+BEGIN
+    IF p_actor_type NOT IN ('cli', 'sdk', 'system') THEN
+        RAISE EXCEPTION 'audit.record: p_actor_type must be cli, sdk or system' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    INSERT INTO audit.events
+        (kept, actor_type, actor_id, actor_name, action, outcome, reason, resource, topics, operation_id, item_count,
+         detail, address)
+    VALUES (audit.keep_of(p_action), p_actor_type, 'db:' || session_user, left(COALESCE(p_actor_name, session_user), 255),
+            p_action, p_outcome, left(p_reason, 4000), left(p_resource, 500), p_topics, p_operation_id, p_item_count,
+            p_detail, host(inet_client_addr()))
+    RETURNING seq INTO v_seq;
+    RETURN v_seq;
+END $function$
+
+CREATE OR REPLACE FUNCTION audit.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+BEGIN
+    RAISE EXCEPTION '%.% is append-only: % is refused', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+        USING ERRCODE = 'insufficient_privilege';
+END $function$
 
 CREATE OR REPLACE FUNCTION outbox.refuse_change_of_audit()
  RETURNS trigger
@@ -2334,6 +2522,31 @@ BEGIN
     RETURN v_text;
 END;
 $function$
+
+CREATE OR REPLACE FUNCTION audit.stamp_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+    v_now TIMESTAMPTZ;
+BEGIN
+    PERFORM pg_current_xact_id();
+    NEW.seq := nextval('audit.events_seq');
+    v_now := clock_timestamp();
+    -- The partition was chosen by the time that the row came with, so at the turn of a month that one stays.
+    IF date_trunc('month', NEW.at) = date_trunc('month', v_now) THEN
+        NEW.at := v_now;
+    ELSIF NEW.at > v_now OR NEW.at < v_now - interval '1 minute' THEN
+        RAISE EXCEPTION 'the time of an audit event cannot be chosen' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.kept <> audit.keep_of(NEW.action) THEN
+        RAISE EXCEPTION 'how long an audit event is kept cannot be chosen' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $function$
 
 CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, p_hash text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text, OUT current_hash text)
  RETURNS record

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { accessMigrations, createAccess } from './access/index.ts';
+import { auditMigrations } from './audit/index.ts';
 import { apiTags } from './compose/api-tags.ts';
 import { createBroker, kafkaName } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
@@ -71,6 +72,7 @@ export const migrationSources: readonly MigrationSource[] = [
   jobsMigrations,
   sagaMigrations,
   accessMigrations,
+  auditMigrations,
 ];
 
 /** The schema of each slice has its name. */

@@ -52,6 +52,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   platform: ['kernel'],
   notify: ['kernel', 'platform'],
   access: ['kernel', 'platform'],
+  audit: ['kernel', 'platform'],
   console: ['kernel', 'platform'],
   // Runs in the processes of others: it shares files with these flows, but never the server's.
   sdk: [
@@ -71,7 +72,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['client-http', 'config', 'compose', 'kernel', 'platform'],
   main: ['compose', 'config', 'cli'],
   client: [],
-  compose: ['config', 'kernel', 'platform', 'notify', 'access', 'console', 'sdk', 'cli', ...SLICES],
+  compose: ['config', 'kernel', 'platform', 'notify', 'access', 'audit', 'console', 'sdk', 'cli', ...SLICES],
   '~/index': ['~', 'kernel', 'platform'],
   '~/domain': ['kernel'],
   '~/shared': ['~/domain', 'kernel', 'platform'],

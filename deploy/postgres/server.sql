@@ -13,3 +13,9 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA platform, dlq, outbox, jobs, saga, access GRA
 REVOKE INSERT, UPDATE, DELETE ON platform.migrations FROM :"role";
 REVOKE ALL ON platform.dlq_positions FROM :"role";
 REVOKE UPDATE, DELETE ON outbox.outbox_audit FROM :"role";
+-- The audit log is read and added to, never changed; its old months are dropped by a function of the owner.
+GRANT USAGE ON SCHEMA audit TO :"role";
+GRANT SELECT, INSERT ON audit.events, audit.seals TO :"role";
+GRANT SELECT ON audit.dropped_months, audit.events_seq TO :"role";
+GRANT EXECUTE ON ALL ROUTINES IN SCHEMA audit TO :"role";
+ALTER DEFAULT PRIVILEGES IN SCHEMA audit GRANT EXECUTE ON ROUTINES TO :"role";

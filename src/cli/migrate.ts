@@ -31,7 +31,7 @@ const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
 };
 
 /** Those of `migrationSources`, which would load the whole system. */
-export const modules: readonly string[] = ['platform', 'dlq', 'outbox', 'jobs', 'saga', 'access'];
+export const modules: readonly string[] = ['platform', 'dlq', 'outbox', 'jobs', 'saga', 'access', 'audit'];
 
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   const print = createPrinter(terminal);

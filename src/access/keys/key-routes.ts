@@ -4,6 +4,7 @@ import type { Policy } from '../../kernel/access/roles.ts';
 import type { Scope } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatInstant, formatTimestamp } from '../../kernel/timestamp.ts';
+import { actOf } from '../../platform/http/act-of.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import type { Database } from '../../platform/postgres/database.ts';
@@ -109,7 +110,7 @@ export function addKeyRoutes(app: HttpApp, deps: KeyRouteDeps): void {
     },
     async (request, reply) => {
       const { id } = request.params;
-      if (!(await revokeKey(db, id, subjectOf(request.principal))))
+      if (!(await revokeKey(db, id, { actor: subjectOf(request.principal), act: actOf(request) })))
         throw new AppError('SYS_ACCESS_NOT_FOUND', 'not_found', `API key not found: ${id}`);
       deps.onRevoked();
       return reply.send({ success: true, message: `API key ${id} revoked` });
@@ -138,7 +139,14 @@ function addCreateRoute(app: HttpApp, deps: KeyRouteDeps): void {
       const scope = (body.scopes ?? null) as Scope | null;
       requireRole(deps.policy, principal, { role: body.role, scope });
       const { text, ...key } = makeKey();
-      const stored = await insertKey(deps.db, key, { name: body.name, role: body.role, scope, days, maker });
+      const stored = await insertKey(deps.db, key, {
+        name: body.name,
+        role: body.role,
+        scope,
+        days,
+        maker,
+        act: actOf(request),
+      });
       if (stored === undefined)
         throw new AppError('SYS_ACCESS_TOO_MANY_KEYS', 'conflict', 'you have too many API keys: revoke some');
       return reply.code(201).send({ ...present(stored), key: text });

@@ -1,5 +1,7 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import type { Scope } from '../../kernel/access/scope.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/work/wake.ts';
 import type { ApiKey } from './key-format.ts';
@@ -52,11 +54,33 @@ const maxKeysOfMaker = 100;
 
 /** Undefined if the maker has as many keys in use as allowed. */
 export async function insertKey(
-  db: Queryable,
+  db: Database,
+  key: ApiKey,
+  { act, ...wanted }: NewKey & Readonly<{ act: Act }>,
+): Promise<StoredKey | undefined> {
+  return db.transaction(async (tx) => {
+    const stored = await tryInsert(tx, key, wanted);
+    if (stored !== undefined)
+      await recordAct(tx, act, {
+        resource: `access/keys/${stored.id}`,
+        detail: {
+          change: 'made',
+          name: stored.name,
+          role: stored.role,
+          scopes: stored.scope,
+          days: wanted.days,
+        },
+      });
+    return stored;
+  });
+}
+
+async function tryInsert(
+  tx: Queryable,
   { id, secretSha256 }: ApiKey,
   { name, role, scope, days, maker }: NewKey,
 ): Promise<StoredKey | undefined> {
-  const [row] = await db.query<StoredKey>(sql`
+  const [row] = await tx.query<StoredKey>(sql`
     INSERT INTO access.api_keys
       (id, secret_sha256, name, role, scope, maker, maker_name, maker_roles, maker_roles_at, expires_at)
     SELECT ${id}, ${secretSha256}, ${name}, ${role}, ${scope === null ? null : JSON.stringify(scope)}::jsonb,
@@ -84,14 +108,20 @@ export function listKeys(db: Queryable, limit: number): Promise<readonly StoredK
 }
 
 /** False if there is no such key. A key that was revoked before stays as it is. */
-export async function revokeKey(db: Database, id: string, by: string): Promise<boolean> {
+export async function revokeKey(
+  db: Database,
+  id: string,
+  { actor, act }: Readonly<{ actor: string; act: Act }>,
+): Promise<boolean> {
   return db.transaction(async (tx) => {
     const rows = await tx.query(sql`
       UPDATE access.api_keys
-      SET revoked_at = COALESCE(revoked_at, clock_timestamp()), revoked_by = COALESCE(revoked_by, ${by})
+      SET revoked_at = COALESCE(revoked_at, clock_timestamp()), revoked_by = COALESCE(revoked_by, ${actor})
       WHERE id = ${id} RETURNING 1`);
+    if (rows.length === 0) return false;
+    await recordAct(tx, act, { resource: `access/keys/${id}`, detail: { change: 'revoked' } });
     await notify(tx, keysChannel);
-    return rows.length > 0;
+    return true;
   });
 }
 

@@ -1,4 +1,6 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { leaseIsOver } from '../../platform/work/work.ts';
@@ -18,7 +20,7 @@ export type ActionDeps = Readonly<{
   isDeadLetterTopic: (topic: string) => boolean;
 }>;
 
-export type Action = Readonly<{ id: string; actor: string; reason: string | null }>;
+export type Action = Readonly<{ id: string; actor: string; reason: string | null; act: Act }>;
 
 export const live: Sql = sql`dlq.dlq_messages`;
 const archive: Sql = sql`dlq.dlq_messages_archive`;
@@ -33,7 +35,12 @@ export async function markMessageDead(deps: ActionDeps, action: Action): Promise
     const found = await lockMessage(tx, live, action.id, isIdle);
     if (found === null) return false;
     await tx.query(sql`UPDATE dlq.dlq_messages t SET status = 'DEAD', ${endLease} WHERE t.id = ${action.id}`);
-    await addHistory(tx, action, { event: 'marked_dead', from: found.status, to: 'DEAD' });
+    await addHistory(tx, action, {
+      event: 'marked_dead',
+      from: found.status,
+      to: 'DEAD',
+      topics: topicsOf(found),
+    });
     return true;
   });
   if (!isDone) throw await refusal(deps, action.id, 'marked dead');
@@ -53,7 +60,12 @@ export async function reopenMessage(deps: ActionDeps, action: Action): Promise<v
     await tx.query(sql`
       UPDATE dlq.dlq_messages t SET status = 'PENDING', retry_count = 0, resolution = NULL, ${endLease}
       WHERE t.id = ${action.id}`);
-    await addHistory(tx, action, { event: 'reopened', from: found.status, to: 'PENDING' });
+    await addHistory(tx, action, {
+      event: 'reopened',
+      from: found.status,
+      to: 'PENDING',
+      topics: topicsOf(found),
+    });
     return true;
   });
   if (!isDone) throw await refusal(deps, action.id, 'reopened');
@@ -77,7 +89,13 @@ export async function routeMessage(
         SET original_topic = ${targetTopic}, unroutable = false, routed = true, ${endLease}
         WHERE t.id = ${id}`);
       const detail = `from ${originalTopic} to ${targetTopic}`;
-      await addHistory(tx, action, { event: 'routed', from: status, to: status, detail });
+      await addHistory(tx, action, {
+        event: 'routed',
+        from: status,
+        to: status,
+        detail,
+        topics: [...new Set([originalTopic, targetTopic])],
+      });
       return true;
     });
   // A retry whose worker was lost is reaped first; what it leaves can be routed.
@@ -93,7 +111,13 @@ export async function deleteMessage(deps: ActionDeps, action: Action): Promise<v
     for (const table of [live, archive, live]) found ??= await lockMessage(tx, table, action.id, isFree);
     if (found === null) return false;
     const { table, status } = found;
-    await addHistory(tx, action, { event: 'deleted', from: status, to: null, table });
+    await addHistory(tx, action, {
+      event: 'deleted',
+      from: status,
+      to: null,
+      table,
+      topics: topicsOf(found),
+    });
     await tx.query(sql`
       WITH removed AS (
         DELETE FROM ${table} WHERE id = ${action.id}
@@ -111,15 +135,18 @@ export async function deleteMessage(deps: ActionDeps, action: Action): Promise<v
 
 type LockedMessage = Readonly<{ table: Sql; status: string; originalTopic: string }>;
 
+const topicsOf = ({ originalTopic }: LockedMessage): readonly string[] => [originalTopic];
+
 async function lockMessage(tx: Queryable, table: Sql, id: string, guard: Sql): Promise<LockedMessage | null> {
   const rows = await tx.query<Omit<LockedMessage, 'table'>>(sql`
     SELECT t.status, t.original_topic AS "originalTopic" FROM ${table} t WHERE t.id = ${id} AND ${guard} FOR UPDATE`);
   return rows[0] === undefined ? null : { table, ...rows[0] };
 }
 
+/** To the item's history, and to the audit log. */
 export async function addHistory(
   tx: Queryable,
-  { id, actor, reason }: Action,
+  { id, actor, reason, act }: Action,
   change: Readonly<{
     event: string;
     from: string;
@@ -128,8 +155,22 @@ export async function addHistory(
     /** That the event made. */
     version?: number;
     table?: Sql;
+    /** The topics that the decision is about. */
+    topics: readonly string[];
   }>,
 ): Promise<void> {
+  const { event, from, to, detail, version } = change;
+  await recordAct(tx, act, {
+    resource: `dlq/messages/${id}`,
+    names: { topics: change.topics },
+    detail: {
+      event,
+      from,
+      to,
+      ...(version === undefined ? {} : { version }),
+      ...(detail === undefined ? {} : { detail }),
+    },
+  });
   await tx.query(sql`
     INSERT INTO dlq.message_history
       (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,

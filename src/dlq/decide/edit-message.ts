@@ -80,7 +80,9 @@ async function editInTransaction(
   const edited = await writeVersion(tx, deps, edit);
   const detail = describeEdit(message, edit);
   const { status } = message;
-  await addHistory(tx, edit, { event: 'edited', from: status, to: status, detail, version: edited.version });
+  const topics = [...new Set([message.originalTopic, changes.targetTopic ?? message.originalTopic])];
+  const { version } = edited;
+  await addHistory(tx, edit, { event: 'edited', from: status, to: status, detail, version, topics });
   return edited;
 }
 

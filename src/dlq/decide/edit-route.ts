@@ -27,11 +27,11 @@ export function addEditRoute(app: HttpApp, deps: EditDeps): void {
     answer: EditedSchema,
     isExact: true,
     ifMatch: 'dlq',
-    async act({ params, body, by: { actor }, tags, reply }) {
+    async act({ params, body, by, tags, reply }) {
       const id = parseMessageId(params.id);
       const edited = await editMessage(deps, {
         id,
-        actor,
+        ...by,
         reason: body.reason,
         changes: readChanges(body),
         tags,

@@ -1,4 +1,6 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError, messageOf } from '../../kernel/errors.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -18,6 +20,7 @@ export type SeekRequest = Readonly<{
   target: SeekTarget;
   actor: string;
   reason: string;
+  act: Act;
 }>;
 
 /**
@@ -51,16 +54,15 @@ export async function seekSource(
       'semantic',
       `offset ${offset} has not been read yet: the partition was read up to ${partition.highOffset}`,
     );
-  const { actor, reason } = request;
-  if (!(await setPosition(deps.db, partition, { offset, actor, reason }))) throw sourceNotFound(request);
+  if (!(await setPosition(deps.db, partition, { ...request, offset }))) throw sourceNotFound(request);
   return { from: partition.nextOffset, to: offset };
 }
 
 /** The new epoch ends the current lease, so a batch in progress cannot move the position again. */
 async function setPosition(
   db: Database,
-  { clusterId, topicId, partition }: SourcePartition,
-  { offset, actor, reason }: Readonly<{ offset: bigint; actor: string; reason: string }>,
+  { clusterId, topicId, partition, nextOffset }: SourcePartition,
+  { topic, offset, actor, reason, act }: SeekRequest & Readonly<{ offset: bigint }>,
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
     const rows = await tx.query(sql`
@@ -76,6 +78,12 @@ async function setPosition(
       WHERE cluster_id = ${clusterId} AND topic_id = ${topicId} AND partition = ${partition}
         AND high_offset >= ${offset}::bigint AND backfill_until IS NULL
       RETURNING id`);
+    if (rows.length === 1)
+      await recordAct(tx, act, {
+        resource: `dlq/sources/${topic}/${partition}`,
+        names: { topics: [topic] },
+        detail: { change: 'seek', from: String(nextOffset), to: String(offset) },
+      });
     await notify(tx, partitionsChannel);
     return rows.length === 1;
   });

@@ -8,6 +8,7 @@ import { createUuidMaker } from '../../kernel/uuid.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createDecoder } from './decoding/decode-dead-letter.ts';
 import type { DeadLetter } from '../domain/dead-letter.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 import type { BrokerRecord } from '../../kernel/broker-record.ts';
 import { compileGlobs } from '../../kernel/glob/match-glob.ts';
 import { seekSource } from '../decide/seek-source.ts';
@@ -78,7 +79,11 @@ async function storedOffsets(leased: LeasedPartition): Promise<readonly bigint[]
 
 async function seekToStart({ topic, partition }: LeasedPartition, reason: string): Promise<void> {
   const target = { to: 'offset', offset: 0n } as const;
-  await seekSource({ db: database.db, broker: null }, { topic, partition, target, actor: 'tester', reason });
+  const act = testAct('dlq:sources:manage', reason);
+  await seekSource(
+    { db: database.db, broker: null },
+    { topic, partition, target, actor: 'tester', reason, act },
+  );
 }
 
 async function accountOf(leased: LeasedPartition) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
+import { testAct } from '../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import {
   endAttempt,
@@ -73,7 +74,7 @@ async function runWalk(maxRetries: number, walk: readonly (typeof commands)[numb
     INSERT INTO dlq.dlq_messages (original_topic, error_message, max_retries, payload)
     VALUES ('orders.v1', 'processing failed', ${maxRetries}, '{"a":1}') RETURNING id`);
   const id = row?.id ?? '';
-  const person = { id, actor: 'tester', reason: 'because' };
+  const person = { id, actor: 'tester', reason: 'because', act: testAct('dlq:messages:reopen', 'because') };
   let state: MessageState = {
     status: 'PENDING',
     retryCount: 0,

@@ -1,13 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
+import type { Act } from '../../kernel/audit/act.ts';
 import type { RouteAccess } from './access/route-access.ts';
+import { actOf } from './act-of.ts';
 import { actorOf } from './actor.ts';
 import { IfMatchHeaders, readIfMatch } from './entity-tag.ts';
 import type { HttpApp } from './http-app.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
 
-/** Who acts, and why. */
-export type By = Readonly<{ actor: string; reason: string | null }>;
+/** Who acts, and why; `act` is for the audit log. */
+export type By = Readonly<{ actor: string; reason: string | null; act: Act }>;
 
 /** A route by which a person changes an item. */
 export type ActionRoute<Params extends TSchema, Body extends TSchema, Query extends TSchema> = Readonly<{
@@ -69,12 +71,17 @@ export function addActionRoute<
     handler: async (request, reply) => {
       const input = { body: request.body as Static<Body>, query: request.query as Static<Query> };
       const { reason } = { ...(input.query as Reasoned), ...(input.body as Reasoned | null | undefined) };
-      const by = { actor: actorOf(request), reason: reason ?? null };
+      const by = byOf(request, reason);
       const tags = ifMatch === undefined ? [] : readIfMatch(ifMatch, request.headers);
       const given = { ...input, params: request.params as Static<Params> };
       return reply.send(await route.act({ ...given, by, tags, request, reply }));
     },
   });
+}
+
+/** For routes that answer in a way of their own. */
+export function byOf(request: FastifyRequest, reason: string | null = null): By {
+  return { actor: actorOf(request), reason, act: actOf(request, reason) };
 }
 
 type Reasoned = Readonly<{ reason?: string }>;

@@ -32,15 +32,19 @@ export async function missingRights(
       CROSS JOIN LATERAL (SELECT CASE
         WHEN c.relkind = 'v' OR (n.nspname, c.relname) = ('platform', 'migrations') THEN ARRAY['SELECT']
         WHEN (n.nspname, c.relname) = ('platform', 'dlq_positions') THEN ARRAY[]::text[]
-        WHEN (n.nspname, c.relname) = ('outbox', 'outbox_audit') THEN ARRAY['SELECT', 'INSERT']
+        WHEN (n.nspname, c.relname) IN (('outbox', 'outbox_audit'), ('audit', 'events'), ('audit', 'seals'))
+          THEN ARRAY['SELECT', 'INSERT']
+        WHEN (n.nspname, c.relname) = ('audit', 'dropped_months') THEN ARRAY['SELECT']
         ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']
       END) AS r (rights)
       WHERE n.nspname = ANY (${schemas}::text[]) AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition
       UNION ALL
-      SELECT 'SEQUENCE ', format('%I.%I', n.nspname, c.relname), 2, ARRAY['USAGE'],
-             ARRAY[has_sequence_privilege(c.oid, 'USAGE')]
+      SELECT 'SEQUENCE ', format('%I.%I', n.nspname, c.relname), 2, ARRAY[r.needed],
+             ARRAY[has_sequence_privilege(c.oid, r.needed)]
       FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace
+      -- A trigger of the owner numbers audit events; the server only reads how far.
+      CROSS JOIN LATERAL (SELECT CASE n.nspname WHEN 'audit' THEN 'SELECT' ELSE 'USAGE' END) AS r (needed)
       WHERE n.nspname = ANY (${schemas}::text[]) AND c.relkind = 'S'
         AND NOT EXISTS (
           SELECT 1 FROM pg_depend d

@@ -1,0 +1,12 @@
+DROP FUNCTION audit.drop_old_months();
+DROP FUNCTION audit.record(TEXT, TEXT, TEXT, TEXT, JSONB, TEXT, TEXT, TEXT[], INT, UUID);
+DROP FUNCTION audit.make_months();
+DROP FUNCTION audit.partitions();
+DROP TABLE audit.dropped_months;
+DROP TABLE audit.seals;
+DROP TABLE audit.events;
+DROP FUNCTION audit.refuse_change();
+DROP FUNCTION audit.stamp_event();
+DROP FUNCTION audit.keep_of(TEXT);
+DROP SEQUENCE audit.events_seq;
+DROP SCHEMA audit;
