@@ -42,20 +42,3 @@ export type ActResult = Readonly<{
   /** Never bytes of payloads. */
   detail?: Readonly<Record<string, unknown>> | null;
 }>;
-
-const noRequest: Act['request'] = { id: null, traceId: null, address: null, agent: null };
-
-/** An act of the system itself: a process that starts, a redrive that ends. */
-export function systemAct(action: string, reason: string | null = null): Act {
-  return {
-    actor: { type: 'system', id: 'system', name: 'system', roles: [] },
-    action,
-    reason,
-    request: noRequest,
-  };
-}
-
-/** An act of a retry policy; `id` is its name in the histories of items. */
-export function policyAct(id: string, action: string, reason: string | null): Act {
-  return { actor: { type: 'policy', id, name: id, roles: [] }, action, reason, request: noRequest };
-}

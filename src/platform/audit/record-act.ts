@@ -13,11 +13,10 @@ import { sql, type Sql } from '../postgres/sql.ts';
  *   });
  *
  * `act` says who acts, by which permission and why: `actOf(request)` makes it, and actions get it as `by.act`. Without a
- * request it is `systemAct` or `policyAct` (kernel/audit/act.ts). `names` decides which narrowed roles see the row; a row
+ * request the caller makes it. `names` decides which narrowed roles see the row; a row
  * without names is seen by roles that are not narrowed. `detail` is a small JSON object without bytes of payloads.
  *
- * It must run in the transaction of the change: no row, no change. A statement that changes rows by a CTE adds them with
- * `recordedActs` instead. A trigger sets number and time, and refuses every later change.
+ * It must run in the transaction of the change: no row, no change. A trigger sets number and time, and refuses every later change.
  */
 export async function recordAct(tx: Queryable, act: Act, result: ActResult): Promise<void> {
   const { resource, names = {}, outcome, operationId = null, items, detail = null } = result;
@@ -51,11 +50,6 @@ export type ActColumns = Readonly<{
   /** Where the rows come from; without it there is one. */
   from?: Sql;
 }>;
-
-/** A CTE with a leading comma that records the act once for each row of `from`. */
-export function recordedActs(act: Act, columns: ActColumns & Readonly<{ from: Sql }>): Sql {
-  return sql`, recorded AS (${insertActs(act, columns)})`;
-}
 
 const none = sql`NULL`;
 

@@ -71,7 +71,7 @@ export function addActionRoute<
     handler: async (request, reply) => {
       const input = { body: request.body as Static<Body>, query: request.query as Static<Query> };
       const { reason } = { ...(input.query as Reasoned), ...(input.body as Reasoned | null | undefined) };
-      const by = byOf(request, reason);
+      const by = byOf(request, reason ?? null);
       const tags = ifMatch === undefined ? [] : readIfMatch(ifMatch, request.headers);
       const given = { ...input, params: request.params as Static<Params> };
       return reply.send(await route.act({ ...given, by, tags, request, reply }));
@@ -79,8 +79,7 @@ export function addActionRoute<
   });
 }
 
-/** For routes that answer in a way of their own. */
-export function byOf(request: FastifyRequest, reason: string | null = null): By {
+function byOf(request: FastifyRequest, reason: string | null): By {
   return { actor: actorOf(request), reason, act: actOf(request, reason) };
 }
 
