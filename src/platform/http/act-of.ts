@@ -13,7 +13,7 @@ export function actOf(request: FastifyRequest, reason: string | null = null): Ac
     action: typeof access === 'object' ? access.permission : `${method} ${routeOptions.url}`,
     reason,
     request: {
-      id: String(id),
+      id,
       traceId: (readTraceContext(headers) ?? trace.getActiveSpan()?.spanContext())?.traceId ?? null,
       address: ip,
       agent: headers['user-agent'] ?? null,
