@@ -28,6 +28,8 @@ export function readOptions(args: readonly string[]) {
 }
 
 const slowestShown = 20;
+/** More failures than these are no accident of a busy machine. */
+const mostRepeated = 6;
 
 /** Returns the exit code. */
 export async function runTestFiles(
@@ -35,7 +37,35 @@ export async function runTestFiles(
   options: TestOptions,
   signal: AbortSignal,
 ): Promise<number> {
+  const first = await runOnce(files, options, signal);
+  if (files.length > slowestShown) showSlowest(first.seconds);
+  if (first.isGood) return 0;
+  if (process.env['CI'] !== 'true' || signal.aborted) return 1;
+  return repeatAlone(first.failed, options, signal);
+}
+
+/**
+ * Tests that kill and pause processes share two cores with others, and some have failed there although nothing is
+ * wrong. In CI a file that failed runs once more, alone; what fails then has failed. See decision 0117.
+ */
+async function repeatAlone(
+  failed: readonly string[],
+  options: TestOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (failed.length === 0 || failed.length > mostRepeated) return 1;
+  process.stderr.write(`\n${failed.length} test files failed; running them once more, one at a time\n`);
+  const again = await runOnce(failed, { ...options, 'test-concurrency': '1' }, signal);
+  for (const file of failed.filter((each) => !again.failed.includes(each)))
+    process.stderr.write(`*** FAILED ONCE, AND PASSED WHEN IT RAN ALONE: ${file} ***\n`);
+  return again.isGood && again.failed.length === 0 ? 0 : 1;
+}
+
+type Run = Readonly<{ isGood: boolean; failed: readonly string[]; seconds: ReadonlyMap<string, number> }>;
+
+async function runOnce(files: readonly string[], options: TestOptions, signal: AbortSignal): Promise<Run> {
   const seconds = new Map<string, number>();
+  const passed = new Set<string>();
   let isGood = false;
   const events = run({
     files: files.map((file) => resolve(file)),
@@ -47,14 +77,19 @@ export async function runTestFiles(
     signal,
   });
   events.on('test:summary', ({ file, duration_ms: ms, success }) => {
-    if (file === undefined) isGood = success;
-    else seconds.set(relative(process.cwd(), file), ms / 1000);
+    if (file === undefined) {
+      isGood = success;
+      return;
+    }
+    const path = relative(process.cwd(), file);
+    seconds.set(path, ms / 1000);
+    if (success) passed.add(path);
   });
   const reporter = options['test-reporter'];
   const output = reporter === 'spec' ? events.compose(new spec()) : events.compose(reporterOf(reporter));
   await pipeline(output, process.stdout, { end: false });
-  if (files.length > slowestShown) showSlowest(seconds);
-  return isGood ? 0 : 1;
+  // A process that ended without a summary has not passed.
+  return { isGood, failed: files.filter((file) => !passed.has(relative('.', file))), seconds };
 }
 
 function reporterOf(name: string) {
