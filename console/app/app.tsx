@@ -2,8 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { Suspense, useMemo } from 'react';
 import { PreferencesProvider } from '../components/preferences/preferences.tsx';
-import { ApiContext } from '../components/session/api-context.ts';
-import { createApi } from '../lib/api/api-client.ts';
+import { ApiProvider } from '../components/session/session-end.tsx';
 import { ApiFailure } from '../lib/api/api-failure.ts';
 import type { PageFacts } from '../lib/page-facts.ts';
 import { createConsoleRouter } from './create-console-router.tsx';
@@ -12,24 +11,20 @@ import { SessionGate } from './session-gate.tsx';
 const maxRetries = 2;
 
 export function App({ facts }: Readonly<{ facts: PageFacts }>) {
-  const { api, queries, router } = useMemo(
-    () => ({
-      api: createApi(facts.prefix),
-      queries: createQueries(),
-      router: createConsoleRouter(facts.prefix),
-    }),
+  const { queries, router } = useMemo(
+    () => ({ queries: createQueries(), router: createConsoleRouter(facts.prefix) }),
     [facts],
   );
   return (
     <PreferencesProvider>
       <Suspense>
-        <ApiContext value={api}>
-          <QueryClientProvider client={queries}>
+        <QueryClientProvider client={queries}>
+          <ApiProvider prefix={facts.prefix}>
             <SessionGate facts={facts}>
               <RouterProvider router={router} />
             </SessionGate>
-          </QueryClientProvider>
-        </ApiContext>
+          </ApiProvider>
+        </QueryClientProvider>
       </Suspense>
     </PreferencesProvider>
   );

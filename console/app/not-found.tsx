@@ -1,12 +1,16 @@
+import { Link } from '@tanstack/react-router';
+import { Page } from '../components/navigation/page.tsx';
 import { useText } from '../components/text/use-text.ts';
 import { appTexts } from './texts/app-texts.ts';
 
 export function NotFound() {
   const t = useText(appTexts);
   return (
-    <section style={{ padding: 16 }}>
-      <h1>{t.notFound}</h1>
+    <Page title={t.notFound}>
       <p>{t.notFoundHint}</p>
-    </section>
+      <p>
+        <Link to="/">{t.toStart}</Link>
+      </p>
+    </Page>
   );
 }

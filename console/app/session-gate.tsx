@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { Button } from '../components/button/button.tsx';
 import { useApi } from '../components/session/api-context.ts';
 import { SessionProvider } from '../components/session/session.tsx';
 import { useText } from '../components/text/use-text.ts';
-import type { Me } from '../lib/server-shapes.ts';
 import { ApiFailure } from '../lib/api/api-failure.ts';
+import { loginAddress } from '../lib/login-address.ts';
 import type { PageFacts } from '../lib/page-facts.ts';
+import type { Me } from '../lib/server-shapes.ts';
 import styles from './session-gate.module.css';
 import { appTexts } from './texts/app-texts.ts';
 
@@ -13,28 +15,46 @@ import { appTexts } from './texts/app-texts.ts';
 export function SessionGate({ facts, children }: Readonly<{ facts: PageFacts; children: ReactNode }>) {
   const api = useApi();
   const t = useText(appTexts);
+  const [isLoggedOut, setLoggedOut] = useState(false);
   const { data, error, refetch } = useQuery({
     queryKey: ['me'],
     queryFn: ({ signal }) => api.get<Me>('/api/v1/me', signal),
   });
-  const isStranger = error instanceof ApiFailure && error.status === 401;
-  const login = isStranger ? facts.login : null;
+  const isStranger = error instanceof ApiFailure && error.status === 401 && data === undefined;
+  const isSentToLogin = isStranger && facts.login !== null;
   useEffect(() => {
-    if (login === null) return;
-    const here = location.pathname.slice(facts.prefix.length) + location.search;
-    location.assign(`${login}?return_to=${encodeURIComponent(here)}`);
-  }, [login, facts.prefix]);
-  if (data !== undefined) return <SessionProvider session={{ me: data, facts }}>{children}</SessionProvider>;
-  if (error === null || login !== null) return null;
+    if (isSentToLogin) location.assign(loginAddress(facts, location));
+  }, [isSentToLogin, facts]);
+  if (isLoggedOut)
+    return (
+      <Notice title={t.loggedOut}>
+        <a href={loginAddress(facts, { pathname: '/', search: '' })}>{t.login}</a>
+      </Notice>
+    );
+  if (data !== undefined)
+    return (
+      <SessionProvider session={{ me: data, facts, onLogout: () => setLoggedOut(true) }}>
+        {children}
+      </SessionProvider>
+    );
+  if (error === null || isSentToLogin) return null;
+  if (isStranger) return <Notice title={t.loginMissing}>{t.loginMissingHint}</Notice>;
+  return (
+    <Notice title={t.cannotStart}>
+      <p>{error.message}</p>
+      <Button onPress={() => void refetch()}>{t.tryAgain}</Button>
+    </Notice>
+  );
+}
+
+function Notice({ title, children }: Readonly<{ title: string; children: ReactNode }>) {
+  useEffect(() => {
+    document.title = `${title} · Redrive`;
+  }, [title]);
   return (
     <main className={styles['gate']}>
-      <h1>{isStranger ? t.loginMissing : t.cannotStart}</h1>
-      <p>{isStranger ? t.loginMissingHint : error.message}</p>
-      {isStranger ? null : (
-        <button type="button" onClick={() => void refetch()}>
-          {t.tryAgain}
-        </button>
-      )}
+      <h1>{title}</h1>
+      {children}
     </main>
   );
 }

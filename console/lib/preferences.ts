@@ -7,6 +7,8 @@ export type Preferences = Readonly<{
   timeZone: 'local' | 'utc';
   /** Whether keys without a modifier do something. */
   keys: 'on' | 'off';
+  /** The left rail: with names, or icons only. */
+  rail: 'wide' | 'narrow';
 }>;
 
 const choices = {
@@ -15,11 +17,19 @@ const choices = {
   language: languages,
   timeZone: ['local', 'utc'],
   keys: ['on', 'off'],
+  rail: ['wide', 'narrow'],
 } as const satisfies { [Name in keyof Preferences]: readonly Preferences[Name][] };
 
 export function defaultPreferences(browserLanguages: readonly string[]): Preferences {
   const first = browserLanguages.map((tag) => tag.slice(0, 2).toLowerCase()).find(isLanguage);
-  return { theme: 'system', density: 'normal', language: first ?? 'en', timeZone: 'local', keys: 'on' };
+  return {
+    theme: 'system',
+    density: 'normal',
+    language: first ?? 'en',
+    timeZone: 'local',
+    keys: 'on',
+    rail: 'wide',
+  };
 }
 
 function isLanguage(tag: string): tag is Language {

@@ -1,19 +1,28 @@
+import { Menu } from 'lucide-react';
+import { Button } from '../../components/button/button.tsx';
 import { useSession } from '../../components/session/session.tsx';
 import { useText } from '../../components/text/use-text.ts';
 import { appTexts } from '../texts/app-texts.ts';
+import { Breadcrumb } from './breadcrumb.tsx';
+import { EnvironmentBadge } from './environment-badge.tsx';
+import { SettingsMenu } from './settings-menu.tsx';
 import styles from './top-bar.module.css';
 
-export function TopBar() {
+export function TopBar({ onOpenDrawer }: Readonly<{ onOpenDrawer: () => void }>) {
   const t = useText(appTexts);
   const { me } = useSession();
   return (
     <header className={styles['bar']}>
-      <span className={styles['name']}>Redrive</span>
-      <span className={styles['environment']} data-environment={me.environment}>
-        <span className="visually-hidden">{t.environment(me.environment)}</span>
-        <span aria-hidden>{me.environment}</span>
-      </span>
-      <span className={styles['user']}>{me.name}</span>
+      <div className={styles['drawer']}>
+        <Button kind="quiet" label={t.openNavigation} popup="dialog" onPress={onOpenDrawer}>
+          <Menu size={16} aria-hidden />
+        </Button>
+      </div>
+      <Breadcrumb />
+      <EnvironmentBadge name={me.environment} />
+      <div className={styles['tools']}>
+        <SettingsMenu />
+      </div>
     </header>
   );
 }

@@ -1,4 +1,12 @@
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import {
+  createContext,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useState,
+  type ReactNode,
+} from 'react';
 import { defaultPreferences, readPreferences, type Preferences } from '../../lib/preferences.ts';
 
 type Change = (change: Partial<Preferences>) => void;
@@ -11,7 +19,8 @@ export function PreferencesProvider({ children }: Readonly<{ children: ReactNode
   const [preferences, setPreferences] = useState(() =>
     readPreferences(read(), defaultPreferences(navigator.languages)),
   );
-  useEffect(() => {
+  // Before the first paint, which would show the wrong theme.
+  useLayoutEffect(() => {
     const { dataset } = document.documentElement;
     dataset['theme'] = preferences.theme;
     dataset['density'] = preferences.density;

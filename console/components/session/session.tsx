@@ -3,7 +3,12 @@ import type { Me } from '../../lib/server-shapes.ts';
 import type { PageFacts } from '../../lib/page-facts.ts';
 
 /** Who uses the console, and what the server wrote into the page. */
-export type Session = Readonly<{ me: Me; facts: PageFacts }>;
+export type Session = Readonly<{
+  me: Me;
+  facts: PageFacts;
+  /** The server has ended the session because the user asked for it. */
+  onLogout(): void;
+}>;
 
 const SessionContext = createContext<Session | null>(null);
 

@@ -1,21 +1,45 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { MailWarning } from 'lucide-react';
-import type { Feature } from '../../components/feature.ts';
-import { dlqTexts } from './texts/dlq-texts.ts';
+import { defineFeature } from '../../components/feature.ts';
+import { commandRoute } from '../../components/navigation/command-page.tsx';
+import { lazyPage, redirectRoute } from '../../components/navigation/routes.ts';
+import { dlqTexts as texts } from './texts/dlq-texts.ts';
 
 /** Dead letters: what failed, why, and what to do. */
-export const dlq: Feature = {
+export const dlq = defineFeature(texts, {
   segment: 'dlq',
   icon: MailWarning,
   key: 'd',
-  home: '/dlq/messages',
-  tabs: ['/dlq/messages'],
-  texts: dlqTexts,
+  home: '/dlq/groups',
+  tabs: [
+    { path: '/dlq/groups', title: 'groups' },
+    { path: '/dlq/messages', title: 'messages' },
+    { path: '/dlq/topics', title: 'topics' },
+    { path: '/dlq/redrives', title: 'redrives' },
+  ],
   routes: (root) => [
-    createRoute({
-      getParentRoute: () => root,
-      path: '/dlq/messages',
-      component: lazyRouteComponent(async () => import('./messages/messages-page.tsx'), 'MessagesPage'),
+    redirectRoute(root, '/dlq', '/dlq/groups'),
+    commandRoute(root, { path: '/dlq/groups', texts, title: 'groups', command: 'dlq groups' }),
+    commandRoute(root, {
+      path: '/dlq/groups/$fingerprint',
+      texts,
+      title: 'group',
+      command: 'dlq group <fingerprint>',
+    }),
+    lazyPage(root, '/dlq/messages', async () => import('./messages/messages-page.tsx'), 'MessagesPage'),
+    commandRoute(root, { path: '/dlq/messages/$id', texts, title: 'message', command: 'dlq show <id>' }),
+    commandRoute(root, { path: '/dlq/topics', texts, title: 'topics', command: 'dlq topics' }),
+    commandRoute(root, { path: '/dlq/redrives', texts, title: 'redrives', command: 'dlq redrive list' }),
+    commandRoute(root, {
+      path: '/dlq/redrives/new',
+      texts,
+      title: 'newRedrive',
+      command: 'dlq redrive plan --reason <text>',
+    }),
+    commandRoute(root, {
+      path: '/dlq/redrives/$id',
+      texts,
+      title: 'redrive',
+      command: 'dlq redrive show <id>',
     }),
   ],
-};
+});

@@ -19,8 +19,19 @@ export type Api = Readonly<{
 
 const timeoutMs = 30_000;
 
+export type ApiOptions = Readonly<{
+  fetcher?: typeof fetch;
+  /** The server asks who calls: the session has ended, or there was none. */
+  onUnauthorized?: () => void;
+}>;
+
+const callFetch: typeof fetch = (...args) => fetch(...args);
+
 /** Calls the API of the server that has served the page. Throws `ApiFailure`. */
-export function createApi(prefix: string, fetcher: typeof fetch = (...args) => fetch(...args)): Api {
+export function createApi(
+  prefix: string,
+  { fetcher = callFetch, onUnauthorized = () => {} }: ApiOptions = {},
+): Api {
   const call = async <T>(path: string, init: RequestInit): Promise<ApiAnswer<T>> => {
     const given = init.signal == null ? [] : [init.signal];
     const signal = AbortSignal.any([...given, AbortSignal.timeout(timeoutMs)]);
@@ -33,8 +44,9 @@ export function createApi(prefix: string, fetcher: typeof fetch = (...args) => f
     const text = await response.text().catch((cause: unknown) => {
       throw noAnswer(cause);
     });
+    if (response.status === 401) onUnauthorized();
     if (!response.ok) throw failureOf(response.status, text);
-    return { value: JSON.parse(text) as T, etag: response.headers.get('etag') };
+    return { value: parseAnswer(text, response.status) as T, etag: response.headers.get('etag') };
   };
   const read = <T>(path: string, signal?: AbortSignal): Promise<ApiAnswer<T>> =>
     call<T>(path, signal === undefined ? {} : { signal });
@@ -55,6 +67,20 @@ export function createApi(prefix: string, fetcher: typeof fetch = (...args) => f
         ...(signal === undefined ? {} : { signal }),
       }),
   };
+}
+
+/** An answer without content has no value. A proxy may put a page of its own in place of an answer. */
+function parseAnswer(text: string, status: number): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiFailure('the answer is not JSON: is there a proxy before the server?', {
+      status,
+      code: 'NOT_JSON',
+      cause,
+    });
+  }
 }
 
 function noAnswer(cause: unknown): ApiFailure {

@@ -38,3 +38,7 @@ function parseBody(text: string): ErrorBody {
     return {};
   }
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

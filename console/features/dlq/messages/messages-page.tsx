@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Page } from '../../../components/navigation/page.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { useText } from '../../../components/text/use-text.ts';
 import type { Operations } from '../../../lib/server-shapes.ts';
@@ -14,8 +15,7 @@ export function MessagesPage() {
     queryFn: ({ signal }) => api.get<MessageList>('/api/v1/dlq/messages?page_size=100', signal),
   });
   return (
-    <section>
-      <h1>{t.messages}</h1>
+    <Page title={t.messages}>
       {error === null ? null : <p role="alert">{error.message}</p>}
       <table>
         <thead>
@@ -35,6 +35,6 @@ export function MessagesPage() {
           ))}
         </tbody>
       </table>
-    </section>
+    </Page>
   );
 }

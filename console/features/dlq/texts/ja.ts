@@ -3,7 +3,14 @@ import type { en } from './en.ts';
 
 export const ja: TextsLike<typeof en> = {
   area: 'デッドレター',
+  groups: 'グループ',
+  group: '失敗のグループ',
   messages: 'メッセージ',
+  message: 'メッセージ',
+  topics: 'トピック',
+  redrives: 'リドライブ',
+  newRedrive: 'リドライブの計画',
+  redrive: 'リドライブ',
   status: '状態',
   topic: 'トピック',
   error: 'エラー',

@@ -1,0 +1,20 @@
+import { useText } from '../text/use-text.ts';
+import { useSession } from './session.tsx';
+import { sessionTexts } from './texts/session-texts.ts';
+
+export type May = Readonly<{
+  isAllowed: boolean;
+  /** For the `disabledReason` of a button; undefined if it is allowed. */
+  reason: string | undefined;
+}>;
+
+/**
+ * Whether the user has a permission at all. A role narrowed to topics or queues may still not cover one item: the
+ * server decides, and answers 403 or 404.
+ */
+export function useMay(permission: string): May {
+  const { me } = useSession();
+  const t = useText(sessionTexts);
+  const isAllowed = me.permissions.includes(permission);
+  return { isAllowed, reason: isAllowed ? undefined : t.needsPermission(permission, me.roles.join(', ')) };
+}

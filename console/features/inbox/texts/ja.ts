@@ -1,0 +1,6 @@
+import type { TextsLike } from '../../../lib/text/catalogue.ts';
+import type { en } from './en.ts';
+
+export const ja: TextsLike<typeof en> = {
+  area: '受信箱',
+};

@@ -1,0 +1,9 @@
+import type { Texts } from '../../../lib/text/catalogue.ts';
+
+export const en = {
+  area: 'Outbox',
+  orders: 'Orders',
+  order: 'Order',
+  destinations: 'Destinations',
+  ledger: 'Ledger',
+} as const satisfies Texts;

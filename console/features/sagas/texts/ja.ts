@@ -1,0 +1,10 @@
+import type { TextsLike } from '../../../lib/text/catalogue.ts';
+import type { en } from './en.ts';
+
+export const ja: TextsLike<typeof en> = {
+  area: 'サーガ',
+  sagas: 'サーガ',
+  saga: 'サーガ',
+  workflows: 'ワークフロー',
+  workflow: 'ワークフロー',
+};

@@ -1,0 +1,5 @@
+import type { Texts } from '../../../lib/text/catalogue.ts';
+
+export const en = {
+  area: 'System',
+} as const satisfies Texts;
