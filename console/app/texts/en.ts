@@ -34,6 +34,7 @@ export const en = {
   densityNormal: 'Normal',
   densityRoomy: 'Roomy',
   timeZone: 'Times',
+  timeZoneLocal: (zone: string) => `Local (${zone})`,
   language: 'Language',
   keys: 'One-letter keys',
   keysOn: 'On',

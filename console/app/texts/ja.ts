@@ -35,6 +35,7 @@ export const ja: TextsLike<typeof en> = {
   densityNormal: '標準',
   densityRoomy: 'ゆったり',
   timeZone: '時刻',
+  timeZoneLocal: (zone) => `ローカル (${zone})`,
   language: '言語',
   keys: '1文字キー',
   keysOn: 'オン',
