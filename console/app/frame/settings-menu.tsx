@@ -49,7 +49,11 @@ function Settings() {
         legend={t.density}
         options={{ compact: t.densityCompact, normal: t.densityNormal, roomy: t.densityRoomy }}
       />
-      <Choice name="timeZone" legend={t.timeZone} options={{ local: t.timeZoneLocal(localZone()), utc: 'UTC' }} />
+      <Choice
+        name="timeZone"
+        legend={t.timeZone}
+        options={{ local: t.timeZoneLocal(localZone()), utc: 'UTC' }}
+      />
       <Choice name="language" legend={t.language} options={{ en: 'English', ja: '日本語' }} />
       <Choice name="keys" legend={t.keys} options={{ on: t.keysOn, off: t.keysOff }} />
     </>
