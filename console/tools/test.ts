@@ -13,9 +13,11 @@ const vitest = await startVitest(
     include: ['{app,features,components,lib}/**/*.test.{ts,tsx}'],
     passWithNoTests: false,
     reporters: ['dot'],
-    css: { modules: { classNameStrategy: 'non-scoped' } },
+    css: { include: [/tokens\.css/], modules: { classNameStrategy: 'non-scoped' } },
     pool: 'threads',
     isolate: false,
+    // No test is about time; a machine may be busy.
+    testTimeout: 60_000,
     maxWorkers: 2,
   },
   viteOptions,

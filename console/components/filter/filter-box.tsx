@@ -1,0 +1,149 @@
+import { SlidersHorizontal } from 'lucide-react';
+import { lazy, Suspense, useId, useState } from 'react';
+import { isSameTerm, parseFilter, printFilter, printTerm } from '../../lib/filter/filter.ts';
+import { findProblems, type FilterProblem, type Qualifiers } from '../../lib/filter/qualifiers.ts';
+import type { ValueCounts } from '../../lib/filter/complete-filter.ts';
+import { Button } from '../buttons/button.tsx';
+import { kitTexts } from '../kit-texts/kit-texts.ts';
+import { useText } from '../text/use-text.ts';
+import { describeProblem } from './describe-problem.ts';
+import styles from './filter.module.css';
+
+export type FilterBoxProps = Readonly<{
+  /** The filter as it is applied: that of the address. */
+  value: string;
+  onApply: (filter: string) => void;
+  qualifiers: Qualifiers;
+  /** Values that occur, for completion. */
+  counts: ValueCounts;
+  /** The place of saved views. */
+  children?: React.ReactNode;
+}>;
+
+const CompletingInput = lazy(async () => ({
+  default: (await import('./completing-input.tsx')).CompletingInput,
+}));
+const FilterForm = lazy(async () => ({ default: (await import('./filter-form.tsx')).FilterForm }));
+
+/** One box for the whole filter. Enter applies it; what is wrong with it stands below and is not sent. */
+export function FilterBox(props: FilterBoxProps) {
+  const { value, onApply, qualifiers, counts } = props;
+  const t = useText(kitTexts);
+  const problemsId = useId();
+  // What was typed holds until another filter is applied.
+  const [typed, setTyped] = useState({ over: value, text: value });
+  const text = typed.over === value ? typed.text : value;
+  const setText = (next: string): void => setTyped({ over: value, text: next });
+  const [isFormOpen, setFormOpen] = useState(false);
+  const problems = text === value ? findProblems(parseFilter(value), qualifiers) : [];
+  const apply = (next: string): void => onApply(printFilter(parseFilter(next)));
+  const input = {
+    text,
+    onText: setText,
+    onEnter: apply,
+    placeholder: t.filterHint,
+    problemsId: problems.length > 0 ? problemsId : undefined,
+  };
+  return (
+    <div className={styles['filter']}>
+      <form role="search" className={styles['bar']} onSubmit={(event) => event.preventDefault()}>
+        <Suspense fallback={<PlainInput {...input} label={t.filter} />}>
+          <CompletingInput {...input} label={t.filter} qualifiers={qualifiers} counts={counts} />
+        </Suspense>
+        <Button label={t.filters} onPress={() => setFormOpen(!isFormOpen)}>
+          <SlidersHorizontal size={14} aria-hidden /> {t.filters}
+        </Button>
+        {props.children}
+      </form>
+      <Terms value={value} onApply={onApply} />
+      {problems.length === 0 ? null : <Problems id={problemsId} problems={problems} />}
+      {isFormOpen ? (
+        <Suspense>
+          <FilterForm
+            value={value}
+            qualifiers={qualifiers}
+            counts={counts}
+            onApply={(next) => {
+              onApply(next);
+              setFormOpen(false);
+            }}
+          />
+        </Suspense>
+      ) : null}
+    </div>
+  );
+}
+
+export type InputProps = Readonly<{
+  text: string;
+  onText: (text: string) => void;
+  onEnter: (text: string) => void;
+  placeholder: string;
+  label: string;
+  problemsId: string | undefined;
+}>;
+
+/** Until the completions are loaded. */
+function PlainInput({ text, onText, onEnter, placeholder, label, problemsId }: InputProps) {
+  return (
+    <input
+      className={styles['input']}
+      value={text}
+      aria-label={label}
+      aria-keyshortcuts="/"
+      aria-describedby={problemsId}
+      aria-invalid={problemsId !== undefined}
+      placeholder={placeholder}
+      spellCheck={false}
+      autoComplete="off"
+      onChange={(event) => onText(event.target.value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') onEnter(text);
+      }}
+    />
+  );
+}
+
+/** The applied terms, each with a button that removes it. */
+function Terms({ value, onApply }: Pick<FilterBoxProps, 'value' | 'onApply'>) {
+  const t = useText(kitTexts);
+  const filter = parseFilter(value);
+  if (filter.length === 0) return null;
+  return (
+    <ul className={styles['terms']}>
+      {filter.map((term, i) => (
+        <li key={`${i} ${printTerm(term)}`}>
+          <button
+            type="button"
+            className={styles['term']}
+            aria-label={t.removeTerm(printTerm(term))}
+            onClick={() =>
+              onApply(printFilter(filter.filter((other, j) => j !== i || !isSameTerm(other, term))))
+            }
+          >
+            <span className={styles['termText']}>{printTerm(term)}</span>
+            <span aria-hidden> ✕</span>
+          </button>
+        </li>
+      ))}
+      {filter.length > 1 ? (
+        <li>
+          <Button kind="quiet" onPress={() => onApply('')}>
+            {t.clearFilter}
+          </Button>
+        </li>
+      ) : null}
+    </ul>
+  );
+}
+
+function Problems({ id, problems }: Readonly<{ id: string; problems: readonly FilterProblem[] }>) {
+  const t = useText(kitTexts);
+  return (
+    <ul id={id} role="alert" className={styles['problems']}>
+      {problems.map((problem) => (
+        <li key={`${problem.code} ${printTerm(problem.term)}`}>{describeProblem(problem, t)}</li>
+      ))}
+    </ul>
+  );
+}

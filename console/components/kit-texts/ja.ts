@@ -1,0 +1,91 @@
+import { formatCount } from '../../lib/sizes.ts';
+import type { TextsLike } from '../../lib/text/catalogue.ts';
+import type { en } from './en.ts';
+
+export const ja: TextsLike<typeof en> = {
+  ago: (age) => `${age}前`,
+  in: (age) => `${age}後`,
+  copy: 'コピー',
+  copied: 'コピーしました',
+  copyFailed: 'コピーできませんでした',
+  copyThing: (what) => `${what}をコピー`,
+  close: '閉じる',
+  cancel: 'キャンセル',
+  dismiss: '閉じる',
+  undo: '元に戻す',
+  retry: '再試行',
+  reason: '理由',
+  reasonHint: '操作とともに記録されます。',
+  required: '必須',
+  typeToConfirm: (text) => `確認のため ${text} と入力してください`,
+  working: '処理中…',
+  loading: '読み込み中',
+  refreshing: '更新中',
+  failedToLoad: '読み込めませんでした',
+  timedOut: 'サーバーの応答が遅すぎます。期間を短くすると速くなります。',
+  stillShown: '以前に読み込んだ内容を表示しています。',
+  code: 'コード',
+  requestId: 'リクエスト',
+  nothing: '何もありません',
+  noMatch: 'このフィルターに一致するものはありません',
+  notSetUp: '設定されていません',
+  removeTerm: (term) => `${term} を外す`,
+  clearFilter: 'フィルターを消去',
+  filter: 'フィルター',
+  filters: 'フィルター',
+  filterHint: 'status:DEAD などの条件、または単語',
+  applyFilters: '適用',
+  any: 'すべて',
+  completions: '候補',
+  occurrences: (count) => formatCount(count),
+  unknownQualifier: (term, allowed) =>
+    `${term}: 不明な条件です。${allowed} のいずれかを使うか、検索語として引用符で囲んでください。`,
+  missingValue: (term, allowed) => `${term} には値が必要です${allowed === '' ? '' : `: ${allowed}`}`,
+  unknownChoice: (term, allowed) => `${term}: 値は ${allowed} のいずれかです`,
+  wrongTime: (term, allowed) => `${term}: 経過時間か ISO 日時を書いてください (例: ${allowed})`,
+  notExcludable: (term) => `${term}: 除外できません`,
+  givenTwice: (term) => `${term}: 一度だけ指定できます`,
+  tooMany: (term, allowed) => `${term}: 除外できる値は ${allowed} 個までです`,
+  noText: (term) => `${term}: この一覧は単語では検索できません`,
+  selectRow: (name) => `${name} を選択`,
+  selectShown: '表示中の行をすべて選択',
+  shownSelected: (count) => `表示中の ${formatCount(count)} 件をすべて選択しました。`,
+  selectMatching: (count) =>
+    count === null ? '一致するものをすべて選択' : `一致する ${formatCount(count)} 件をすべて選択`,
+  matchingSelected: (count) =>
+    count === null
+      ? '一致するものをすべて選択しました。'
+      : `一致する ${formatCount(count)} 件をすべて選択しました。`,
+  someSelected: (count) => `${formatCount(count)} 件を選択中`,
+  clearSelection: '選択を解除',
+  loadMore: (count) => `さらに ${formatCount(count)} 件を読み込む`,
+  shownOf: (shown, total) =>
+    total === null
+      ? `${formatCount(shown)} 件を表示`
+      : `${total < 0 ? '約 ' : ''}${formatCount(Math.abs(total))} 件中 ${formatCount(shown)} 件`,
+  limitReached: (limit) =>
+    `${formatCount(limit)} 行を表示しています。ほかを見るにはフィルターを絞ってください。`,
+  newRows: (count) => `新着 ${formatCount(count)} 件`,
+  goneRow: 'フィルターに一致しなくなりました',
+  rowKeys:
+    'キー: j と k で移動、Enter で開く、Space でプレビュー、x で選択、a で表示中をすべて選択、Escape で戻る。',
+  columns: '列',
+  moveColumn: (name) => `${name} を先頭へ移動`,
+  resizePane: 'ペインの幅を変更',
+  bytesShown: (shown, all) => `${all} のうち先頭の ${shown} を表示しています。`,
+  asStored: '保存された内容',
+  formatted: '整形',
+  hex: '16 進',
+  noValue: '値なし (null)',
+  emptyValue: '空 (0 バイト)',
+  notJson: (line, column) => `正しい JSON ではありません: ${line} 行 ${column} 列。`,
+  duplicateKeys: (keys) => `キーが重複しています: ${keys}。多くのプログラムは最後のものだけを読みます。`,
+  invalidUtf8: (count, first) =>
+    `UTF-8 として正しくないバイトが ${formatCount(count)} 個あります (最初は ${formatCount(first)})。⟨16 進⟩ で表示しています。`,
+  download: 'ダウンロード',
+  payload: 'ペイロード',
+  find: '検索',
+  view: '表示',
+  actions: 'その他の操作',
+  lastHours: (count, peak) => `24 時間で ${formatCount(count)} 件、1 時間の最大は ${formatCount(peak)} 件`,
+};
