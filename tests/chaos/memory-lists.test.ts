@@ -8,6 +8,8 @@ const numbers = (number: string, bytes: number): string =>
   `[${Array.from({ length: Math.floor(bytes / (number.length + 1)) }, () => number).join(',')}]`;
 
 const hostile = numbers('1e400', 65_000);
+/** Short enough in the table that only its text says how large it is. */
+const compact = numbers('1e400', 30_000);
 
 const rows: Readonly<Record<string, Readonly<{ insert: Sql; path: string; list: string }>>> = {
   'dead letters with their raw bytes': {
@@ -36,7 +38,8 @@ const rows: Readonly<Record<string, Readonly<{ insert: Sql; path: string; list: 
   jobs: {
     insert: sql`
       INSERT INTO jobs.job_queue (queue, payload, result, progress)
-      SELECT 'mail', ${hostile}::jsonb, ${hostile}::jsonb, ${hostile}::jsonb FROM generate_series(1, 100)`,
+      SELECT 'mail', json, json, json
+      FROM (VALUES (${hostile}::jsonb), (${compact}::jsonb)) AS large (json), generate_series(1, 50)`,
     path: '/api/v1/jobs?page_size=100',
     list: 'jobs',
   },
@@ -51,7 +54,8 @@ const rows: Readonly<Record<string, Readonly<{ insert: Sql; path: string; list: 
   sagas: {
     insert: sql`
       INSERT INTO saga.saga_states (workflow_name, payload, status, current_step)
-      SELECT 'order', ${hostile}::jsonb, 'COMPLETED', 0 FROM generate_series(1, 100)`,
+      SELECT 'order', json, 'COMPLETED', 0
+      FROM (VALUES (${hostile}::jsonb), (${compact}::jsonb)) AS large (json), generate_series(1, 50)`,
     path: '/api/v1/sagas?page_size=100',
     list: 'sagas',
   },

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../../../tests/support/database.ts';
 import { claimAll, settleAll, startRedrive } from '../../../../tests/support/running-redrive.ts';
 import { systemClock } from '../../../kernel/clock.ts';
+import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { tooManyReturned, type Canary } from '../../domain/canary.ts';
 import { reapAttempts } from '../settle-messages.ts';
@@ -37,8 +38,11 @@ function brokerWith(onAsked: () => Promise<unknown> = async () => {}): ConfirmDe
   };
 }
 
-function runOf(redrive: LeasedRedrive, broker = brokerWith()): CanaryRun {
-  const { db } = database;
+function runOf(
+  redrive: LeasedRedrive,
+  broker = brokerWith(),
+  { db }: Pick<TestDatabase, 'db'> = database,
+): CanaryRun {
   return createCanaryRun(
     { db, broker, isDeadLetterTopic: (topic) => topic.endsWith('.dlq'), clock: systemClock },
     redrive,
@@ -103,6 +107,35 @@ test('a stage whose messages were lost with their process draws others, and wait
   await successor.next(signal);
   assert.deepEqual(await drawn(), [1, 1, 1, 1]);
 });
+
+for (const [late, expected] of [
+  [0, [1, 1, 1, 1]],
+  [1, [1, null, 1, 1]],
+  [2, [null, null, 1, 1]],
+] as const)
+  test(`a draw takes no more than the stage still wants when ${late} in doubt are acknowledged meanwhile`, async () => {
+    const redrive = await startRedrive(database.db, ['a', 'b', 'c', 'd'], { canary });
+    await database.db.query(sql`
+      UPDATE dlq.redrive_items SET stage = 1, claim_epoch = 1, outcome = 'unknown' WHERE position > 2`);
+    const acknowledge = () =>
+      database.db.query(sql`
+        UPDATE dlq.redrive_items SET outcome = 'published', settled_at = clock_timestamp()
+        WHERE position > 2 AND position <= ${2 + late}`);
+    let transactions = 0;
+    const db: Database = {
+      ...database.db,
+      async transaction(work, options) {
+        const value = await database.db.transaction(work, options);
+        transactions += 1;
+        // The first decides to draw, the second chooses, the third stores.
+        if (transactions === 2) await acknowledge();
+        return value;
+      },
+    };
+    await runOf(redrive, brokerWith(), { db }).next(signal);
+    assert.equal(transactions, 3);
+    assert.deepEqual(await drawn(), expected);
+  });
 
 test('what comes back while a window is being confirmed keeps it from closing', async () => {
   const redrive = await startRedrive(database.db, ['a', 'b', 'c'], { canary });
