@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { Suspense, useMemo } from 'react';
 import { PreferencesProvider } from '../components/preferences/preferences.tsx';
+import { ToastsProvider } from '../components/toast/toasts.tsx';
 import { ApiProvider } from '../components/session/session-end.tsx';
 import { ApiFailure } from '../lib/api/api-failure.ts';
 import type { PageFacts } from '../lib/page-facts.ts';
@@ -21,7 +22,9 @@ export function App({ facts }: Readonly<{ facts: PageFacts }>) {
         <QueryClientProvider client={queries}>
           <ApiProvider prefix={facts.prefix}>
             <SessionGate facts={facts}>
-              <RouterProvider router={router} />
+              <ToastsProvider>
+                <RouterProvider router={router} />
+              </ToastsProvider>
             </SessionGate>
           </ApiProvider>
         </QueryClientProvider>

@@ -2,8 +2,8 @@ import { act, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { expect, test, vi } from 'vitest';
 import { roleOf, statusesWithRoles } from '../lib/status/status-roles.ts';
-import { Button } from './buttons/button.tsx';
-import { CopyButton } from './buttons/copy-button.tsx';
+import { Button } from './button/button.tsx';
+import { CopyButton } from './button/copy-button.tsx';
 import { Sparkbars } from './charts/sparkbars.tsx';
 import { StackedMeter } from './charts/stacked-meter.tsx';
 import { Definitions } from './definitions/definitions.tsx';
@@ -20,7 +20,7 @@ cleanUpAfterEach();
 test('a button that cannot be used says why and does nothing', async () => {
   const onPress = vi.fn<() => void>();
   await renderInPage(
-    <Button onPress={onPress} hint="r" disabledBecause="It is being retried">
+    <Button onPress={onPress} keys="r" disabledReason="It is being retried">
       Retry
     </Button>,
   );

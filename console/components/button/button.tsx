@@ -3,7 +3,11 @@ import styles from './button.module.css';
 import { KeyHint } from './key-hint.tsx';
 
 export type ButtonProps = Readonly<{
-  onPress: () => void;
+  /** Left out by a button that submits its form. */
+  onPress?: () => void;
+  type?: 'button' | 'submit';
+  /** What it started goes on; until then it does nothing. */
+  isBusy?: boolean;
   children: ReactNode;
   kind?: 'plain' | 'primary' | 'danger' | 'quiet';
   /** The key that does the same, such as `r` or `Control+Enter`; shown on the button. */
@@ -19,6 +23,8 @@ export type ButtonProps = Readonly<{
 
 export function Button({
   onPress,
+  type = 'button',
+  isBusy = false,
   children,
   kind = 'plain',
   keys,
@@ -29,29 +35,33 @@ export function Button({
   popup,
 }: ButtonProps) {
   const reasonId = useId();
-  const isDisabled = disabledReason !== undefined;
+  const isForbidden = disabledReason !== undefined;
+  const isDisabled = isForbidden || isBusy;
   return (
     <>
       <button
         ref={ref}
-        type="button"
+        // oxlint-disable-next-line react/button-has-type -- It is one of two.
+        type={type}
         className={styles['button']}
         data-kind={kind}
         aria-disabled={isDisabled || undefined}
-        aria-describedby={isDisabled ? reasonId : undefined}
+        aria-busy={isBusy || undefined}
+        aria-describedby={isForbidden ? reasonId : undefined}
         aria-label={label}
         aria-keyshortcuts={keys}
         aria-expanded={expanded}
         aria-haspopup={popup}
         title={disabledReason ?? label}
-        onClick={() => {
-          if (!isDisabled) onPress();
+        onClick={(event) => {
+          if (isDisabled) event.preventDefault();
+          else onPress?.();
         }}
       >
         {children}
         {keys === undefined ? null : <KeyHint keys={keys} />}
       </button>
-      {isDisabled ? (
+      {isForbidden ? (
         <span id={reasonId} hidden>
           {disabledReason}
         </span>

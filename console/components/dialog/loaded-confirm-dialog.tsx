@@ -1,6 +1,6 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { useRef, useState, type SubmitEvent } from 'react';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import { ConfirmationInput } from './confirmation-input.tsx';
@@ -59,15 +59,15 @@ export function LoadedConfirmDialog(props: Readonly<{ confirmation: Confirmation
               </p>
             )}
             <div className={styles['buttons']}>
-              <Button ref={cancel} hint="Esc" onPress={onEnd}>
+              <Button ref={cancel} keys="Escape" onPress={onEnd}>
                 {t.cancel}
               </Button>
               <Button
                 type="submit"
-                hint="Ctrl ⏎"
+                keys="Control+Enter"
                 kind={confirmation.isDangerous === true ? 'danger' : 'primary'}
                 isBusy={state.isBusy}
-                disabledBecause={isComplete ? null : why}
+                disabledReason={isComplete ? undefined : why}
               >
                 {confirmation.action}
               </Button>

@@ -3,7 +3,7 @@ import { lazy, Suspense, useId, useState } from 'react';
 import { isSameTerm, parseFilter, printFilter, printTerm } from '../../lib/filter/filter.ts';
 import { findProblems, type FilterProblem, type Qualifiers } from '../../lib/filter/qualifiers.ts';
 import type { ValueCounts } from '../../lib/filter/complete-filter.ts';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import { describeProblem } from './describe-problem.ts';

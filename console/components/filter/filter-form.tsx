@@ -2,7 +2,7 @@ import { useId, useState } from 'react';
 import { withTerm, type ValueCounts } from '../../lib/filter/complete-filter.ts';
 import { parseFilter, printFilter } from '../../lib/filter/filter.ts';
 import type { Qualifier, Qualifiers } from '../../lib/filter/qualifiers.ts';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import styles from './filter.module.css';

@@ -1,5 +1,5 @@
 import { parseFilter, printFilter, printTerm } from '../../lib/filter/filter.ts';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { EmptyState } from '../states/panel-states.tsx';
 import { useText } from '../text/use-text.ts';

@@ -1,5 +1,5 @@
 import { countSelected, nothingSelected, shownState } from '../../lib/selection/selection.ts';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import type { ListTableProps } from './list-table.tsx';
@@ -31,12 +31,12 @@ export function SelectionBar(
             : t.someSelected(countSelected(value, total) ?? 0)}
       </span>
       {value.kind === 'some' && isAllShown && hasMore ? (
-        <Button hint="A" onPress={() => onChange(matching.select())}>
+        <Button keys="A" onPress={() => onChange(matching.select())}>
           {t.selectMatching(total)}
         </Button>
       ) : null}
       {selection.actions}
-      <Button kind="quiet" hint="Esc" onPress={() => onChange(nothingSelected)}>
+      <Button kind="quiet" keys="Escape" onPress={() => onChange(nothingSelected)}>
         {t.clearSelection}
       </Button>
     </div>

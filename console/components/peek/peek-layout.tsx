@@ -1,5 +1,5 @@
 import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
-import { Button } from '../buttons/button.tsx';
+import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import styles from './peek.module.css';
@@ -59,7 +59,7 @@ export function PeekLayout({ children, pane, label, onClose }: Props) {
             }}
           >
             <div className={styles['close']}>
-              <Button kind="quiet" hint="Esc" onPress={onClose}>
+              <Button kind="quiet" keys="Escape" onPress={onClose}>
                 {t.close}
               </Button>
             </div>

@@ -1,6 +1,6 @@
 import { useEffect, useState, type ReactNode } from 'react';
-import { Button } from '../buttons/button.tsx';
-import { CopyButton } from '../buttons/copy-button.tsx';
+import { Button } from '../button/button.tsx';
+import { CopyButton } from '../button/copy-button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import { ApiFailure } from '../../lib/api/api-failure.ts';
