@@ -1,5 +1,6 @@
 import {
   createContext,
+  startTransition,
   useContext,
   useEffect,
   useLayoutEffect,
@@ -28,7 +29,8 @@ export function PreferencesProvider({ children }: Readonly<{ children: ReactNode
   }, [preferences]);
   useEffect(() => {
     const follow = (event: StorageEvent): void => {
-      if (event.key === storageKey) setPreferences((now) => readPreferences(event.newValue, now));
+      if (event.key === storageKey)
+        startTransition(() => setPreferences((now) => readPreferences(event.newValue, now)));
     };
     addEventListener('storage', follow);
     return () => removeEventListener('storage', follow);
@@ -39,7 +41,8 @@ export function PreferencesProvider({ children }: Readonly<{ children: ReactNode
         preferences,
         (change: Partial<Preferences>) => {
           const next = { ...preferences, ...change };
-          setPreferences(next);
+          // What is on screen stays until the texts of another language are there.
+          startTransition(() => setPreferences(next));
           write(JSON.stringify(next));
         },
       ] as const,
