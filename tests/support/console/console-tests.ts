@@ -32,14 +32,14 @@ export function describeConsole(name: string, tests: (browser: () => Promise<Bro
   const executablePath = findChromium();
   if (executablePath === null) {
     const missing = 'Chromium is not installed, so the console is not tested; set CHROMIUM_BIN';
-    if (process.env['CI'] === 'true') test(name, () => assert.fail(missing));
+    if (process.env['CI'] === 'true') void test(name, () => assert.fail(missing));
     else {
       process.stderr.write(`\nSKIPPED: ${name}: ${missing}\n`);
-      test(name, { skip: missing });
+      void test(name, { skip: missing });
     }
     return;
   }
-  describe(name, () => {
+  void describe(name, () => {
     let launched: Promise<Browser> | undefined;
     after(async () => (await launched)?.close());
     tests(() => (launched ??= chromium.launch({ executablePath, args: argsFor(process.getuid?.()) })));
