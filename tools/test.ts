@@ -168,5 +168,7 @@ async function provideKafka(env: NodeJS.ProcessEnv): Promise<(() => Promise<void
   const kafka = await startKafka();
   env['KAFKA_BROKERS'] = kafka.brokers;
   env['TEST_KAFKA_SASL_BROKERS'] = kafka.saslBrokers;
+  env['TEST_KAFKA_SSL_BROKERS'] = kafka.sslBrokers;
+  env['TEST_KAFKA_SASL_SSL_BROKERS'] = kafka.saslSslBrokers;
   return () => kafka.stop();
 }

@@ -72,7 +72,7 @@ function tlsTrouble(error: unknown): Trouble | null {
   if (!/CERT|SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) return null;
   return {
     found: `the server's certificate is not trusted: ${message}`,
-    advice: 'set database.ssl_ca to the file with the CA certificate',
+    advice: 'set database.ssl_root_cert to the file with the CA certificate',
   };
 }
 

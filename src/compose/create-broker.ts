@@ -1,32 +1,34 @@
-import { readFileSync } from 'node:fs';
 import { readLogin } from '../config/layers/secret.ts';
+import { contentsOf } from '../config/layers/tls-files.ts';
 import type { KafkaConfig } from '../config/resolve/resolve-kafka.ts';
+import { createClientToken } from '../platform/broker/kafka/client-token.ts';
 import { createKafkaBroker } from '../platform/broker/kafka/kafka-broker.ts';
+import type { SaslCredentials } from '../platform/broker/kafka/sasl.ts';
 import { createLocalBroker } from '../platform/broker/local/local-broker.ts';
 import type { Broker } from '../platform/broker/port.ts';
 
-/** Null if Kafka is disabled. Credentials in files are read at every connection. */
+/** Null if Kafka is disabled. Credentials and certificates in files are read for every connection. */
 export function createBroker(kafka: KafkaConfig): Broker | null {
   if (!kafka.enabled) return null;
   if (kafka.local) return createLocalBroker();
   const { sasl, tls } = kafka;
-  const file = (path: string | undefined): string | undefined =>
-    path === undefined ? undefined : readFileSync(path, 'utf8');
   return createKafkaBroker({
     brokers: kafka.brokers,
     clientId: 'redrive',
     securityProtocol: kafka.securityProtocol,
-    ...(sasl === undefined
-      ? {}
-      : {
-          sasl: {
-            mechanism: sasl.mechanism,
-            username: async () => (await readLogin(sasl)).user,
-            password: async () => (await readLogin(sasl)).password,
-          },
-        }),
-    ...(tls === undefined ? {} : { tls: { ca: file(tls.ca), cert: file(tls.cert), key: file(tls.key) } }),
+    ...(sasl === undefined ? {} : { sasl: credentialsOf(sasl) }),
+    ...(tls === undefined ? {} : { tls: contentsOf(tls) }),
   });
+}
+
+function credentialsOf(sasl: NonNullable<KafkaConfig['sasl']>): SaslCredentials {
+  const login = async () => {
+    const { user, password } = await readLogin(sasl);
+    return { username: user, password };
+  };
+  const { mechanism } = sasl;
+  if (mechanism !== 'OAUTHBEARER') return { mechanism, login };
+  return { mechanism, token: createClientToken({ url: sasl.tokenUrl, scope: sasl.scope, client: login }) };
 }
 
 export function kafkaName(kafka: KafkaConfig): string {

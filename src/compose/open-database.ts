@@ -121,19 +121,26 @@ function directLoginOf(direct: ConfiguredTarget, target: ConfiguredTarget, login
   return isShared ? login : loginOf(direct);
 }
 
-function sslOf({ sslMode, sslCa }: ConfiguredTarget): DatabaseTarget['ssl'] {
-  const ca = sslCa === undefined ? {} : { ca: readFileSync(sslCa, 'utf8') };
+function sslOf({ sslMode, sslRootCert }: ConfiguredTarget): DatabaseTarget['ssl'] {
+  const ca = sslRootCert === undefined ? {} : { ca: readFileSync(sslRootCert, 'utf8') };
   switch (sslMode) {
     case 'disable':
       return false;
     case 'require':
-      return { rejectUnauthorized: false };
+      // As with libpq, a file of authorities makes it verify them.
+      return sslRootCert === undefined ? { rejectUnauthorized: false } : verifiedBy(ca);
     case 'verify-ca':
-      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+      return verifiedBy(ca);
     case 'verify-full':
       return { ...ca, rejectUnauthorized: true };
   }
 }
+
+const verifiedBy = (ca: Readonly<{ ca?: string }>) => ({
+  ...ca,
+  rejectUnauthorized: true,
+  checkServerIdentity: () => undefined,
+});
 
 function embeddedTarget(url: string): DatabaseTarget {
   const { hostname: host, port, pathname, username, password } = new URL(url);

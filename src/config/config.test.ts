@@ -243,7 +243,7 @@ test('rules between keys name both', () => {
     [{ DATABASE_URL: 'postgres://db/x?sslmode=prefer' }, 'database.url', /sslmode must be one of/],
     [{ DATABASE_URL: 'db.example.com' }, 'database.url', /must be postgres:/],
     [{ DATABASE_HOST: 'db', DATABASE_DIRECT_URL: 'nonsense' }, 'database.direct_url', /must be postgres:/],
-    [{ DATABASE_HOST: 'db', DATABASE_SSL_CA: '/nowhere.pem' }, 'database.ssl_ca', /ENOENT/],
+    [{ DATABASE_HOST: 'db', DATABASE_SSL_ROOT_CERT: '/nowhere.pem' }, 'database.ssl_root_cert', /ENOENT/],
   ];
   for (const [env, path, reason] of cases) {
     const problem = problemOf(() => load({ env }));

@@ -2,7 +2,7 @@ import { javaTool, kafkaAvailability, startKafka, type RunningKafka } from './st
 
 /** What a test needs of a Kafka that it shares with others: it must not stop it. */
 export type SharedKafka = Pick<RunningKafka, 'brokers' | 'javaTool' | 'stop'> &
-  Readonly<{ saslBrokers: string | undefined }>;
+  Readonly<Partial<Pick<RunningKafka, 'saslBrokers' | 'sslBrokers' | 'saslSslBrokers'>>>;
 
 /** Why the Kafka tests cannot run here, or false: the value for the `skip` option of a test. */
 export async function whyNoKafka(): Promise<string | false> {
@@ -14,5 +14,17 @@ export async function whyNoKafka(): Promise<string | false> {
 export async function kafkaForTests(): Promise<SharedKafka> {
   const brokers = process.env['KAFKA_BROKERS'];
   if (brokers === undefined || brokers === '') return startKafka();
-  return { brokers, saslBrokers: process.env['TEST_KAFKA_SASL_BROKERS'], javaTool, stop: async () => {} };
+  const { env } = process;
+  return {
+    brokers,
+    ...listener('saslBrokers', env['TEST_KAFKA_SASL_BROKERS']),
+    ...listener('sslBrokers', env['TEST_KAFKA_SSL_BROKERS']),
+    ...listener('saslSslBrokers', env['TEST_KAFKA_SASL_SSL_BROKERS']),
+    javaTool,
+    stop: async () => {},
+  };
+}
+
+function listener(name: 'saslBrokers' | 'sslBrokers' | 'saslSslBrokers', address: string | undefined) {
+  return address === undefined ? {} : { [name]: address };
 }

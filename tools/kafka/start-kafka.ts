@@ -15,9 +15,13 @@ export type KafkaOptions = Readonly<{ dataDir?: string; ports?: KafkaPorts }>;
 
 /** A real, single-node Kafka on loopback. */
 export type RunningKafka = Readonly<{
-  /** host:port without authentication, and host:port of the SASL listener. */
+  /** host:port without authentication. */
   brokers: string;
+  /** host:port of the SASL listener. */
   saslBrokers: string;
+  /** host:port of the listener that asks for a certificate of the client, and of SASL over TLS. */
+  sslBrokers: string;
+  saslSslBrokers: string;
   stop(): Promise<void>;
   /** SIGKILL: nothing is flushed, no client is told. */
   kill(): Promise<void>;
@@ -63,6 +67,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
   return {
     brokers: `127.0.0.1:${ports.plaintext}`,
     saslBrokers: `127.0.0.1:${ports.sasl}`,
+    sslBrokers: `127.0.0.1:${ports.ssl}`,
+    saslSslBrokers: `127.0.0.1:${ports.saslSsl}`,
     stop: async () => {
       server.process.kill('SIGCONT');
       await server.end('SIGTERM');
@@ -131,18 +137,18 @@ async function untilStopped(pid: number | undefined): Promise<void> {
   while ((await Promise.all((await threads()).map(isStopped))).includes(false)) await wait(5);
 }
 
-/** Three at once, so that they differ. */
+/** All at once, so that they differ. */
 async function freePorts(): Promise<KafkaPorts> {
   const servers = await Promise.all(
-    [0, 1, 2].map(async () => {
+    Array.from({ length: 5 }, async () => {
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       return server;
     }),
   );
-  const [plaintext = 0, sasl = 0, controller = 0] = servers.map(
+  const [plaintext = 0, sasl = 0, ssl = 0, saslSsl = 0, controller = 0] = servers.map(
     (server) => (server.address() as AddressInfo).port,
   );
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return { plaintext, sasl, controller };
+  return { plaintext, sasl, ssl, saslSsl, controller };
 }

@@ -14,7 +14,7 @@ export type TlsFiles = Readonly<{
  * What the PEM files hold, under the same keys, read when it is asked for. Whatever shows a configuration shows no
  * private key: the getters when it is inspected, the paths in JSON.
  */
-function contentsOf(files: TlsFiles): TlsFiles {
+export function contentsOf(files: TlsFiles): TlsFiles {
   const read = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : readFileSync(file, 'utf8');
   const contents = {

@@ -16,7 +16,7 @@ const NOTHING = {
   user: undefined,
   password: undefined,
   sslMode: undefined,
-  sslCa: undefined,
+  sslRootCert: undefined,
   hasOtherParameters: false,
 };
 
@@ -31,7 +31,7 @@ test('a URL names the parts of a connection', () => {
       user: 'app',
       password: 'pw',
       sslMode: 'require',
-      sslCa: '/ca.pem',
+      sslRootCert: '/ca.pem',
     },
   );
   assert.deepEqual(partsOf('postgresql://db'), { ...NOTHING, host: 'db', port: 5432 });

@@ -6,7 +6,7 @@ export type DatabaseUrl = Readonly<{
   user: string | undefined;
   password: string | undefined;
   sslMode: string | undefined;
-  sslCa: string | undefined;
+  sslRootCert: string | undefined;
   /** It has parameters that are not used here. Their names are not told: a mistyped password can look like one. */
   hasOtherParameters: boolean;
 }>;
@@ -47,7 +47,7 @@ export function parseDatabaseUrl(text: string): Parsed {
       user: user || undefined,
       password: password || undefined,
       sslMode: parameter('sslmode'),
-      sslCa: parameter('sslrootcert'),
+      sslRootCert: parameter('sslrootcert'),
       hasOtherParameters: [...parameters.keys()].some((key) => !PARAMETERS.some((known) => known === key)),
     },
   };

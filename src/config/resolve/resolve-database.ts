@@ -10,7 +10,7 @@ export type DatabaseTarget = Readonly<{
   port: number;
   name: string;
   sslMode: Settings['database']['sslMode'];
-  sslCa: string | undefined;
+  sslRootCert: string | undefined;
 }> &
   StoredLogin;
 
@@ -49,7 +49,7 @@ export function resolveDatabase(settings: Settings['database'], check: Check): D
   const target = resolveTarget(settings, check);
   const direct = settings.directUrl && readUrl('database.direct_url', settings.directUrl, check);
   if (target) {
-    check.checkFile('database.ssl_ca', target.sslCa);
+    check.checkFile('database.ssl_root_cert', target.sslRootCert);
     check.checkLogin('database.user', target);
     return { mode: 'server', ...common, ...target, direct: direct && directTarget(direct, target, check) };
   }
@@ -79,7 +79,7 @@ function resolveTarget(settings: Settings['database'], check: Check): DatabaseTa
     password: choose('password', settings.password, secretOf(url)),
     passwordFile: fileOf('password', url?.password),
     sslMode: choose('ssl_mode', settings.sslMode, url && sslModeOf(url, 'database.url', check)),
-    sslCa: choose('ssl_ca', settings.sslCa, url?.sslCa),
+    sslRootCert: choose('ssl_root_cert', settings.sslRootCert, url?.sslRootCert),
   };
 }
 
@@ -94,7 +94,7 @@ function directTarget(url: DatabaseUrl, target: DatabaseTarget, check: Check): D
     password: secretOf(url) ?? target.password,
     passwordFile: url.password === undefined ? target.passwordFile : undefined,
     sslMode: sslModeOf(url, 'database.direct_url', check) ?? target.sslMode,
-    sslCa: url.sslCa ?? target.sslCa,
+    sslRootCert: url.sslRootCert ?? target.sslRootCert,
   };
 }
 
@@ -123,7 +123,7 @@ const secretOf = (url: DatabaseUrl | undefined): Secret | undefined =>
 
 /** Whoever names a user or a password means a server: quietly using the embedded database would hide its data. */
 function reportForgottenHost({ given, report }: Check): void {
-  const connection = ['name', 'user', 'password', 'port', 'ssl_mode', 'ssl_ca', 'direct_url'] as const;
+  const connection = ['name', 'user', 'password', 'port', 'ssl_mode', 'ssl_root_cert', 'direct_url'] as const;
   const named = connection.find((key) => {
     const value = given.get(`database.${key}`)?.value;
     const node: Node = schema.properties.database.properties[key];

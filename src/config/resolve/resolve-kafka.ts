@@ -1,9 +1,15 @@
 import type { Check } from '../check.ts';
 import type { Settings } from '../schema.ts';
 import type { StoredLogin } from '../layers/secret.ts';
+import { isLoopback } from '../formats/host-format.ts';
 import { flawOfPair } from '../layers/tls-files.ts';
 
-type Sasl = StoredLogin & Readonly<{ mechanism: Settings['kafka']['sasl']['mechanism'] }>;
+type Mechanism = Settings['kafka']['sasl']['mechanism'];
+type Sasl = StoredLogin &
+  (
+    | Readonly<{ mechanism: Exclude<Mechanism, 'OAUTHBEARER'> }>
+    | Readonly<{ mechanism: 'OAUTHBEARER'; tokenUrl: string; scope: string | undefined }>
+  );
 
 export type KafkaConfig = Omit<Settings['kafka'], 'enabled' | 'sasl' | 'tls'> &
   Readonly<{
@@ -35,23 +41,38 @@ export function resolveKafka(settings: Settings['kafka'], check: Check): KafkaCo
 }
 
 function resolveSasl(settings: Settings['kafka']['sasl'], check: Check): Sasl | undefined {
-  const { mechanism, username, password } = settings;
+  const { mechanism, username, password, tokenUrl, scope } = settings;
   for (const key of ['username', 'password'] as const)
     if (settings[key] === undefined)
       check.report(
         [`kafka.sasl.${key}`, 'kafka.security_protocol'],
         'is missing, but the security protocol needs it',
       );
+  if (mechanism === 'OAUTHBEARER') checkTokenUrl(tokenUrl, check);
   if (username === undefined || password === undefined) return undefined;
-  const sasl = {
-    mechanism,
+  const login = {
     user: username,
     userFile: check.given.get('kafka.sasl.username')?.file,
     password,
     passwordFile: check.given.get('kafka.sasl.password')?.file,
   };
-  check.checkLogin('kafka.sasl.username', sasl);
-  return sasl;
+  check.checkLogin('kafka.sasl.username', login);
+  if (mechanism !== 'OAUTHBEARER') return { ...login, mechanism };
+  return tokenUrl === undefined ? undefined : { ...login, mechanism, tokenUrl, scope };
+}
+
+function checkTokenUrl(tokenUrl: string | undefined, check: Check): void {
+  if (tokenUrl === undefined)
+    check.report(['kafka.sasl.token_url', 'kafka.sasl.mechanism'], 'is missing, but OAUTHBEARER needs it');
+  else if (!isProtected(new URL(tokenUrl)))
+    check.report(
+      ['kafka.sasl.token_url'],
+      'sends the client secret without TLS: use https://, or http:// on loopback only',
+    );
+}
+
+function isProtected({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
 }
 
 function checkTls({ ca, cert, key }: Settings['kafka']['tls'], check: Check): void {

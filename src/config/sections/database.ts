@@ -49,9 +49,10 @@ export const database = section(
     }),
     ssl_mode: oneOf(['disable', 'require', 'verify-ca', 'verify-full'], {
       default: 'disable',
-      description: '`disable`, `require` (certificate not verified), `verify-ca`, `verify-full`',
+      description:
+        'as in libpq: `disable`, `require` (encrypted; the certificate is verified only if `ssl_root_cert` is set), `verify-ca`, `verify-full` (the name of the host too)',
     }),
-    ssl_ca: optional(
+    ssl_root_cert: optional(
       filePath({ description: 'PEM file; default: the certificate authorities that Node.js trusts' }),
     ),
     max_open_conns: wholeNumber(1, 10_000, {

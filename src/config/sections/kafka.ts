@@ -44,7 +44,7 @@ export const kafka = section({
     description: 'how to connect to the brokers',
   }),
   sasl: section({
-    mechanism: oneOf(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'], {
+    mechanism: oneOf(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'], {
       default: 'SCRAM-SHA-512',
       description: 'how to authenticate; only with a SASL protocol',
     }),
@@ -52,10 +52,33 @@ export const kafka = section({
       text({
         secretFile: 'kafka-sasl-username',
         description:
-          'user; also read with the password from `kafka-sasl.json`: `{"username": "…", "password": "…"}`',
+          'user, or the client id for OAUTHBEARER; also read with the password from `kafka-sasl.json`: `{"username": "…", "password": "…"}`',
       }),
     ),
-    password: optional(secret({ secretFile: 'kafka-sasl-password', description: 'password' })),
+    password: optional(
+      secret({
+        secretFile: 'kafka-sasl-password',
+        description: 'password, or the client secret for OAUTHBEARER',
+      }),
+    ),
+    token_url: optional(
+      text({
+        what: 'an https:// URL (http:// on loopback)',
+        pattern: '^https?://[^/\\\\?#]',
+        isValid: (value) => URL.canParse(value) && !/[#@]/.test(value),
+        examples: ['https://idp.example.com/realms/main/protocol/openid-connect/token'],
+        description:
+          'where OAUTHBEARER gets its tokens, by the client credentials grant. A token is used until shortly before its end',
+      }),
+    ),
+    scope: optional(
+      text({
+        what: 'text',
+        pattern: '.',
+        examples: ['kafka'],
+        description: 'scope of the tokens for OAUTHBEARER',
+      }),
+    ),
   }),
   tls: section(tlsKeys(filePath)),
   dlq_topic_pattern: oneOrMore(topicGlob(), {

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { apiVersionsV3, Connection, ConnectionStatuses, type ConnectionOptions } from '@platformatic/kafka';
 import { AppError } from '../../../kernel/errors.ts';
 import { within, type Deadline } from './deadline.ts';
@@ -42,7 +42,7 @@ export function createConnections(clientId: string, options: ConnectionOptions):
 
   const begin = (endpoint: Endpoint): Opening => {
     const key = endpointKey(endpoint);
-    const connection = new Connection(clientId, options);
+    const connection = new Connection(clientId, { ...options, ...serverName(options, endpoint) });
     const lost = (): void => drop(key, connection);
     connection.on('error', lost);
     connection.on('close', lost);
@@ -53,10 +53,23 @@ export function createConnections(clientId: string, options: ConnectionOptions):
   };
 
   /** Finds or opens the connection before the first await, so that concurrent callers share one. */
+  const opened = (endpoint: Endpoint): Promise<Link> =>
+    (open.get(endpointKey(endpoint)) ?? begin(endpoint)).link;
+
+  /**
+   * A broker may ask a connection to authenticate again, but not as another user. After the user has changed that
+   * fails, and only a new connection goes on.
+   */
   const get = async (endpoint: Endpoint): Promise<Link> => {
-    const link = await (open.get(endpointKey(endpoint)) ?? begin(endpoint)).link;
-    if (link.connection.status === ConnectionStatuses.REAUTHENTICATING) await link.connection.ready();
-    return link;
+    const link = await opened(endpoint);
+    if (link.connection.status !== ConnectionStatuses.REAUTHENTICATING) return link;
+    try {
+      await link.connection.ready();
+      return link;
+    } catch {
+      drop(endpointKey(endpoint), link.connection);
+      return opened(endpoint);
+    }
   };
 
   let closed = false;
@@ -79,6 +92,11 @@ export function createConnections(clientId: string, options: ConnectionOptions):
       open.clear();
     },
   };
+}
+
+/** TLS names the host that it wants, which must not be an address (RFC 6066). The certificate is checked for either. */
+function serverName({ tls }: ConnectionOptions, { host }: Endpoint): ConnectionOptions {
+  return tls === undefined || isIP(host) !== 0 ? {} : { tlsServerName: tls.servername ?? host };
 }
 
 async function establish(connection: Connection, { host, port }: Endpoint): Promise<Link> {

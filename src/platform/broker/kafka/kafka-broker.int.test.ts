@@ -14,10 +14,14 @@ import {
   record,
 } from '../../../../tests/support/broker-conformance/fixtures.ts';
 import type { Broker, PublishResult } from '../port.ts';
-import { createKafkaBroker, type SaslCredentials } from './kafka-broker.ts';
+import { createKafkaBroker } from './kafka-broker.ts';
+import type { SaslCredentials } from './sasl.ts';
 
 const soon = { timeoutMs: 10_000 } as const;
 const plaintext = { securityProtocol: 'PLAINTEXT', clientId: 'redrive-test' } as const;
+
+type User = Readonly<{ mechanism: 'PLAIN' | 'SCRAM-SHA-512'; username: string; password: string }>;
+const saslOf = ({ mechanism, ...login }: User) => ({ mechanism, login }) as const;
 
 function assertRefusedCredentials(result: PublishResult): void {
   assert.ok(result.result === 'failed');
@@ -46,7 +50,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
 
   for (const user of [plainUser, scramUser]) {
     it(`writes and reads as a user of SASL ${user.mechanism}`, async () => {
-      const broker = openSasl(user);
+      const broker = openSasl(saslOf(user));
       const topic = newTopic();
       await broker.createTopic(topic, 1);
       const [result] = await broker.publish([record(topic)], soon);
@@ -56,7 +60,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
     });
 
     it(`names a wrong password of SASL ${user.mechanism} as what it is`, async () => {
-      const broker = openSasl({ ...user, password: 'wrong' });
+      const broker = openSasl(saslOf({ ...user, password: 'wrong' }));
       await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
       const position = { topic: 't', topicId: 'i', partition: 0, offset: 0n };
       await assert.rejects(broker.fetch([position], limits), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
@@ -64,7 +68,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
     });
 
     it(`lets every record be tried again after a wrong password of SASL ${user.mechanism}`, async (context) => {
-      const broker = openSasl({ ...user, password: 'wrong' });
+      const broker = openSasl(saslOf({ ...user, password: 'wrong' }));
       context.after(() => broker.close());
       const results = await broker.publish([record('t'), record('t'), record('u')], soon);
       assert.equal(results.length, 3);
@@ -74,7 +78,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
 
   it('lets every record be tried again when the password changes before the first is sent', async (context) => {
     let password: string = scramUser.password;
-    const broker = openSasl({ ...scramUser, password: () => password });
+    const broker = openSasl({ ...saslOf(scramUser), login: async () => ({ ...scramUser, password }) });
     context.after(() => broker.close());
     const topic = newTopic();
     await broker.createTopic(topic, 1);
@@ -89,7 +93,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
 
   it('asks for the password at each connection when it is a function', async () => {
     let password = 'wrong';
-    const broker = openSasl({ ...scramUser, password: () => password });
+    const broker = openSasl({ ...saslOf(scramUser), login: async () => ({ ...scramUser, password }) });
     await assert.rejects(broker.clusterId(), { code: 'SYS_BROKER_AUTHENTICATION_FAILED' });
     password = scramUser.password;
     assert.notEqual(await broker.clusterId(), '');
@@ -121,7 +125,7 @@ describe('Kafka', { skip: await whyNoKafka() }, () => {
     const { code, stderr } = await kafka.javaTool('org.apache.kafka.tools.AclCommand', [...acl, ...rights]);
     assert.equal(code, 0, stderr);
 
-    const broker = openSasl(plainUser);
+    const broker = openSasl(saslOf(plainUser));
     const [first] = await partitionsOf(broker, denied);
     const [second] = await partitionsOf(broker, allowed);
     assert.ok(first && second);

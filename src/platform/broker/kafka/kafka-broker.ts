@@ -12,22 +12,17 @@ import { firstSince, lastStable, listOffsets, partitionKey } from './list-offset
 import { listPartitions } from './list-partitions.ts';
 import { createTopic, deleteTopic } from './manage-topics.ts';
 import { createPublisher } from './publish-records.ts';
+import { saslOptions, type SaslCredentials } from './sasl.ts';
 import { unwritableTopics } from './unwritable-topics.ts';
 
 export type SecurityProtocol = 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL';
-
-/** Functions are called for each new connection, so that changed credentials are used. */
-export type SaslCredentials = Readonly<{
-  mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
-  username: string | (() => string | Promise<string>);
-  password: string | (() => string | Promise<string>);
-}>;
 
 export type KafkaBrokerOptions = Readonly<{
   /** host:port each */
   brokers: readonly string[];
   securityProtocol: SecurityProtocol;
   sasl?: SaslCredentials;
+  /** Read again for each new connection, so that getters may give renewed certificates. */
   tls?: TlsOptions;
   clientId: string;
 }>;
@@ -83,14 +78,10 @@ function connectionsFor({ clientId, securityProtocol, sasl, tls }: KafkaBrokerOp
   const usesTls = securityProtocol === 'SSL' || securityProtocol === 'SASL_SSL';
   const usesSasl = securityProtocol === 'SASL_PLAINTEXT' || securityProtocol === 'SASL_SSL';
   if (usesSasl && !sasl)
-    throw new AppError(
-      'SYS_BROKER_CONFIG',
-      'validation',
-      `${securityProtocol} needs kafka.sasl: mechanism, username, password`,
-    );
+    throw new AppError('SYS_BROKER_CONFIG', 'validation', `${securityProtocol} needs kafka.sasl`);
   const security: ConnectionOptions = {
-    ...(usesTls ? { tls: { ...tls }, tlsServerName: tls?.servername ?? true } : {}),
-    ...(usesSasl && sasl ? { sasl } : {}),
+    ...(usesTls ? { tls: tls ?? {} } : {}),
+    ...(usesSasl && sasl ? { sasl: saslOptions(sasl) } : {}),
   };
   const patient = { ...security, connectTimeout: 3000, requestTimeout: 60_000, maxInflights: 16 };
   const quick = { ...security, connectTimeout: 1500, requestTimeout: 1500, maxInflights: 5 };

@@ -30,7 +30,7 @@ describe('A user who may not write to any topic', { skip: await whyNoKafka() }, 
     broker = createKafkaBroker({
       brokers: [kafka.saslBrokers],
       securityProtocol: 'SASL_PLAINTEXT',
-      sasl: plainUser,
+      sasl: { mechanism: plainUser.mechanism, login: plainUser },
       clientId: 'redrive-test',
     });
   });
