@@ -42,9 +42,13 @@ export const permissions = [
   'saga:workflows:view',
   'saga:workflows:register',
   'saga:services:view',
+  'console:inbox:view',
+  'console:entries:edit',
+  'console:views:share',
   'access:keys:view',
   'access:keys:manage',
   'system:metrics:view',
+  'system:status:view',
 ] as const;
 
 export type Permission = (typeof permissions)[number];

@@ -22,6 +22,8 @@ const builtIn = {
     'saga:sagas:cancel',
     'saga:sagas:compensate',
     'saga:sagas:repair',
+    'console:entries:edit',
+    'console:views:share',
   ],
   sys_admin: permissions,
   worker: ['jobs:jobs:work'],
