@@ -14,6 +14,7 @@ import { storeAbort } from './decide/abort-saga.ts';
 import type { Workflow } from './domain/workflow/workflow.ts';
 import { findSaga } from './browse/find-saga.ts';
 import { listSagas } from './browse/list-sagas.ts';
+import { testAct } from '../../tests/support/acts.ts';
 
 let at: SagaScene;
 before(async () => void (at = await openSagaScene()));
@@ -92,7 +93,11 @@ test('a saga that goes well has none, and one that a person cancels loses it', a
   assert.equal((await fingerprintsOf(await run(() => done()))).saga, null);
   const stuck = await run(() => done(), { services: [] });
   assert.notEqual((await fingerprintsOf(stuck)).saga, null);
-  await storeAbort(at.db, stuck, { kind: 'cancel', by: { actor: 'ann', reason: 'a mistake' } });
+  await storeAbort(at.db, stuck, {
+    kind: 'cancel',
+    by: { actor: 'ann', reason: 'a mistake' },
+    act: testAct('saga:sagas:cancel'),
+  });
   assert.equal((await fingerprintsOf(stuck)).saga, null);
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Pool } from 'pg';
+import { testAct } from '../support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { pauseQueue, resumeQueue, type PauseDeps } from '../../src/jobs/decide/pause-queue.ts';
@@ -43,7 +44,7 @@ test('after a pause was answered no job starts that a worker has claimed ahead, 
     queue,
     Array.from({ length: 1000 }, () => ({ payload: {} })),
   );
-  const asked = { queue, by: 'ops', reason: null };
+  const asked = { queue, by: 'ops', reason: null, act: testAct('jobs:queues:pause') };
   await eventually(() => assert.ok(begun > quick + 5), { everyMs: 5 });
   const [claimed] = await database.db.query<{ running: number }>(sql`
     SELECT count(*)::int AS running FROM jobs.job_queue WHERE queue = ${queue} AND status = 'running'`);

@@ -6,6 +6,7 @@ import { settleStep, type StepRequest } from '../../src/saga/decide/act-on-step.
 import type { Chance } from './chance.ts';
 import { patiently } from './patiently.ts';
 import type { Tally } from './tally.ts';
+import { testAct } from '../support/acts.ts';
 
 /** Persons who cancel sagas in the middle of their way, and act where one waits for them. */
 export type SagaPeople = Readonly<{ stop(): Promise<void>; breaches(): readonly string[] }>;
@@ -27,7 +28,9 @@ export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaP
     );
     for (const { id } of rows) {
       const kind = chance.is(0.7) ? 'cancel' : 'compensate';
-      const { outcome } = await patiently(() => storeAbort(db, id, { kind, by }));
+      const { outcome } = await patiently(() =>
+        storeAbort(db, id, { kind, by, act: testAct('saga:sagas:cancel') }),
+      );
       tally.count(`person: ${kind} ${outcome}`);
       if (outcome === 'stored') breaches.push(...(await wrongAbort(id, kind)));
     }
@@ -54,7 +57,9 @@ export function startSagaPeople({ db, chance, tally }: SagaPeopleOptions): SagaP
     for (const { id, step_name: stepName } of rows) {
       const kind = chance.pick(['retry', 'retry', 'skip', 'resolve'] as const);
       const act = { stepName, by, kind, ...(kind === 'resolve' ? { outcome: 'done' } : {}) } as StepRequest;
-      const { outcome } = await patiently(() => settleStep(deps, id, act));
+      const { outcome } = await patiently(() =>
+        settleStep(deps, id, act, { act: testAct('saga:sagas:repair') }),
+      );
       tally.count(`person: ${kind} ${outcome}`);
     }
   };

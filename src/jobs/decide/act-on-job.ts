@@ -1,5 +1,7 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { cleanText } from '../../kernel/text.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
@@ -12,8 +14,8 @@ import { unlessContended } from './unless-contended.ts';
 export const actions = ['requeue', 'discard', 'cancel'] as const;
 export type Action = (typeof actions)[number];
 
-/** Who decided, and why. */
-export type Decision = Readonly<{ actor: string; reason: string | null }>;
+/** Who decided, and why; `act` is for the audit log. */
+export type Decision = Readonly<{ actor: string; reason: string | null; act: Act }>;
 
 export type DecideDeps = Readonly<{ db: Database; log: Pick<Logger, 'info'> }>;
 
@@ -83,6 +85,11 @@ async function actIn(
   await tx.query(sql`
     INSERT INTO jobs.job_actions (job_id, action, status_from, status_to, actor, reason)
     VALUES (${job.job_id}, ${action}, ${status}, ${changed.status}, ${by.actor}, ${storedReason(by)})`);
+  await recordAct(tx, by.act, {
+    resource: `jobs/jobs/${job.job_id}`,
+    names: { queues: [job.queue] },
+    detail: { event: action, from: status, to: changed.status },
+  });
   return { queue: job.queue, status: changed.status };
 }
 
@@ -127,7 +134,7 @@ const write: Readonly<Record<Action, Write>> = {
   },
 };
 
-export function storedReason({ reason }: Decision): string | null {
+export function storedReason({ reason }: Pick<Decision, 'reason'>): string | null {
   return reason === null ? null : cleanText(reason, 1000);
 }
 

@@ -1,8 +1,7 @@
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
-import { addActionRoute } from '../../platform/http/action-route.ts';
+import { addActionRoute, byOf } from '../../platform/http/action-route.ts';
 import { scopeOfBody, scopeOfPath } from '../../platform/http/access/item-scope.ts';
-import { actorOf } from '../../platform/http/actor.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import {
@@ -83,7 +82,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
       const filter = filterOf(body);
       if (filter.queue !== null) await requireKnownQueue(deps, filter.queue);
       if (body.preview === true) return reply.send(presentPreview(await previewDead(deps.db, filter)));
-      const by = { actor: actorOf(request), reason: body.reason ?? null };
+      const by = byOf(request, body.reason ?? null);
       const limit = body.limit ?? schemas.defaultRequeueLimit;
       return reply.send(presentRequeued(await requeueDead(deps, { filter, limit, by })));
     },
@@ -102,9 +101,10 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
     params: QueueParams,
     body: schemas.PauseBody,
     answer: schemas.PauseSchema,
-    async act({ params, body, by: { actor, reason } }) {
+    async act({ params, body, by: { actor, reason, act } }) {
       const queue = readQueueName(params.queue);
-      const pause = await pauseQueue(deps, { queue, by: actor, reason, isNew: body?.create ?? false });
+      const isNew = body?.create ?? false;
+      const pause = await pauseQueue(deps, { queue, by: actor, reason, act, isNew });
       return { queue, ...presentPause(pause) };
     },
   });
@@ -118,9 +118,9 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
     params: QueueParams,
     body: schemas.ReasonBody,
     answer: schemas.PauseSchema,
-    async act({ params, by: { actor, reason } }) {
+    async act({ params, by: { actor, reason, act } }) {
       const queue = readQueueName(params.queue);
-      await resumeQueue(deps, { queue, by: actor, reason });
+      await resumeQueue(deps, { queue, by: actor, reason, act });
       return { queue, ...presentPause(null) };
     },
   });

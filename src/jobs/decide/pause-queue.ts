@@ -1,6 +1,8 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { sleep } from '../../kernel/clock.ts';
 import { nearest } from '../../kernel/nearest.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
@@ -11,11 +13,10 @@ import { pauseTakesEffectMs, type Pause } from '../queue-pause.ts';
 export type PauseDeps = KnownQueueDeps &
   Readonly<{
     db: Database;
-    /** Queues keep no history of their pauses; only the log says who paused and resumed. */
     log: Pick<Logger, 'info'>;
   }>;
 
-type PauseRequest = Readonly<{ queue: string; by: string; reason: string | null }>;
+type PauseRequest = Readonly<{ queue: string; by: string; reason: string | null; act: Act }>;
 
 /**
  * Returns when no worker starts a job of the queue any more, not even one that it has claimed ahead; running jobs
@@ -28,20 +29,23 @@ export async function pauseQueue(
 ): Promise<Pause> {
   if (!isNew) await requireKnownQueue(deps, request.queue);
   const pause = await writePause(deps.db, request);
-  deps.log.info(request, 'queue paused');
+  const { queue, by, reason } = request;
+  deps.log.info({ queue, by, reason }, 'queue paused');
   await sleep(pauseTakesEffectMs);
   return pause;
 }
 
-function writePause(db: Database, { queue, by, reason }: PauseRequest): Promise<Pause> {
+function writePause(db: Database, { queue, by, reason, act }: PauseRequest): Promise<Pause> {
   return db.transaction(async (tx) => {
-    await tx.query(sql`
+    const paused = await tx.query(sql`
       INSERT INTO jobs.queues AS q (queue, paused, paused_at, paused_by, paused_reason)
       VALUES (${queue}, true, clock_timestamp(), ${by}, ${reason})
       ON CONFLICT (queue) DO UPDATE SET
         paused = true, paused_at = EXCLUDED.paused_at, paused_by = EXCLUDED.paused_by,
         paused_reason = EXCLUDED.paused_reason, updated_at = EXCLUDED.updated_at
-      WHERE NOT q.paused`);
+      WHERE NOT q.paused
+      RETURNING q.queue`);
+    if (paused.length > 0) await recordPause(tx, act, { queue, event: 'pause' });
     // The statement above has locked the row, whether it changed it or not.
     const [pause] = await tx.query<Pause>(sql`
       SELECT paused_at AS at, paused_by AS by, paused_reason AS reason FROM jobs.queues WHERE queue = ${queue}`);
@@ -52,7 +56,7 @@ function writePause(db: Database, { queue, by, reason }: PauseRequest): Promise<
 
 /** Wakes the queue's workers. A queue that is not paused stays as it is. */
 export async function resumeQueue(deps: PauseDeps, request: PauseRequest): Promise<void> {
-  const { queue } = request;
+  const { queue, by, reason, act } = request;
   await requireKnownQueue(deps, queue);
   const wasPaused = await deps.db.transaction(async (tx) => {
     const resumed = await tx.query(sql`
@@ -60,10 +64,24 @@ export async function resumeQueue(deps: PauseDeps, request: PauseRequest): Promi
       SET paused = false, paused_at = NULL, paused_by = NULL, paused_reason = NULL, updated_at = clock_timestamp()
       WHERE queue = ${queue} AND paused
       RETURNING queue`);
-    if (resumed.length > 0) await notify(tx, jobsChannel(queue));
-    return resumed.length > 0;
+    if (resumed.length === 0) return false;
+    await recordPause(tx, act, { queue, event: 'resume' });
+    await notify(tx, jobsChannel(queue));
+    return true;
   });
-  if (wasPaused) deps.log.info(request, 'queue resumed');
+  if (wasPaused) deps.log.info({ queue, by, reason }, 'queue resumed');
+}
+
+function recordPause(
+  tx: Queryable,
+  act: Act,
+  { queue, event }: Readonly<{ queue: string; event: 'pause' | 'resume' }>,
+): Promise<void> {
+  return recordAct(tx, act, {
+    resource: `jobs/queues/${queue}`,
+    names: { queues: [queue] },
+    detail: { event },
+  });
 }
 
 export type KnownQueueDeps = Readonly<{

@@ -1,11 +1,20 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { recordOperation } from '../../platform/audit/record-operation.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { notify } from '../../platform/work/wake.ts';
 import { jobsChannel } from '../channels.ts';
 import { storedReason, type DecideDeps, type Decision } from './act-on-job.ts';
-import { findDead, isUnfinished, restOf, scopeOf, type DeadFilter, type SkippedJob } from './find-dead.ts';
+import {
+  findDead,
+  isUnfinished,
+  restOf,
+  scopeOf,
+  type DeadFilter,
+  type FoundDead,
+  type SkippedJob,
+} from './find-dead.ts';
 import { unlessContended } from './unless-contended.ts';
 
 export type RequeueDeps = DecideDeps & Readonly<{ clock: Clock }>;
@@ -33,11 +42,36 @@ const withinMs = 20_000;
  * job is alone, and the job is skipped.
  */
 export async function requeueDead(deps: RequeueDeps, request: RequeueRequest): Promise<Requeued> {
-  const { clock, log } = deps;
   const { filter, limit, by } = request;
-  const endsAtMs = clock.monotonicMs() + withinMs;
+  const endsAtMs = deps.clock.monotonicMs() + withinMs;
   const found = await findDead(deps.db, filter, limit + 1);
   const jobIds = found.jobIds.slice(0, limit);
+  if (jobIds.length === 0) return requeueFound(deps, request, { ...found, jobIds, endsAtMs });
+  const { queue } = filter;
+  const about = { resource: 'jobs/jobs', ...(queue === null ? {} : { names: { queues: [queue] } }) };
+  const result = await recordOperation(
+    deps.db,
+    by.act,
+    { ...about, items: jobIds.length, detail: { event: 'requeue', filter: described(filter) } },
+    {
+      run: () => requeueFound(deps, request, { ...found, jobIds, endsAtMs }),
+      endOf: ({ requeued, skipped }) => ({
+        items: requeued,
+        detail: { event: 'requeue', requeued, skipped },
+      }),
+    },
+  );
+  return { ...result, isMore: result.isMore || found.jobIds.length > limit };
+}
+
+async function requeueFound(
+  deps: RequeueDeps,
+  request: RequeueRequest,
+  found: FoundDead & Readonly<{ endsAtMs: number }>,
+): Promise<Requeued> {
+  const { clock, log } = deps;
+  const { jobIds, endsAtMs } = found;
+  const { by } = request;
   const skippedJobs: SkippedJob[] = [];
   let requeued = 0;
   let skipped = 0;
@@ -60,7 +94,12 @@ export async function requeueDead(deps: RequeueDeps, request: RequeueRequest): P
     size = Math.min(batchSize, size * 2);
   }
   log.info({ requeued, skipped, actor: by.actor, reason: by.reason }, 'requeued dead letters');
-  return { requeued, skipped, skippedJobs, isMore: !found.isAll || found.jobIds.length > at };
+  return { requeued, skipped, skippedJobs, isMore: !found.isAll || jobIds.length > at };
+}
+
+/** The jobs themselves have it in their history. */
+function described({ jobIds, ...rest }: DeadFilter): object {
+  return { ...rest, jobIds: jobIds?.length ?? null };
 }
 
 type RequeuedBatch = Readonly<{ requeued: number; skipped: readonly SkippedJob[] }>;

@@ -15,6 +15,7 @@ import {
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { addInternalOrders, destinationsWithDead, unsentKeys } from '../index.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -47,7 +48,13 @@ test('a dead internal order notifies nobody, since the notification itself may h
     SELECT 1 FROM platform.notify_events WHERE slice = 'outbox' AND item_id = ${String(order.id)}`);
   assert.deepEqual(told, []);
   assert.deepEqual(await destinationsWithDead(database.db, ['_notify_shop', destination]), [destination]);
-  const action = { id: order.id, actor: 'tester', reason: null, effectChecked: false };
+  const action = {
+    id: order.id,
+    actor: 'tester',
+    reason: null,
+    effectChecked: false,
+    act: testAct('outbox:orders:skip'),
+  };
   await stores().orders.skip(action);
   assert.deepEqual(await destinationsWithDead(database.db, [destination]), []);
 });
@@ -58,7 +65,13 @@ test('a late success of an internal order notifies nobody', async () => {
   await stores().delivery.reap();
   const again = await claimAll(stores().delivery, { destination });
   assert.deepEqual(await settleAs(stores().delivery, again, deadInDoubt), ['dead']);
-  const action = { id: lost.id, actor: 'tester', reason: null, effectChecked: true };
+  const action = {
+    id: lost.id,
+    actor: 'tester',
+    reason: null,
+    effectChecked: true,
+    act: testAct('outbox:orders:skip'),
+  };
   await stores().orders.skip(action);
   await settleAs(stores().delivery, [lost], sent);
   const [noted] = await database.db.query(sql`
@@ -172,7 +185,13 @@ test('a key is unsent until all its orders are sent or resolved', async () => {
   await settleAs(stores().delivery, [...of('dead'), ...of('skipped')], dead);
   const [skipped] = of('skipped');
   assert.ok(skipped);
-  await stores().orders.skip({ id: skipped.id, actor: 'tester', reason: null, effectChecked: false });
+  await stores().orders.skip({
+    id: skipped.id,
+    actor: 'tester',
+    reason: null,
+    effectChecked: false,
+    act: testAct('outbox:orders:skip'),
+  });
   assert.deepEqual(await isUnsent(), ['dead', 'waiting']);
   assert.deepEqual(await unsentKeys(database.db, '_other', ['waiting']), new Set());
 });

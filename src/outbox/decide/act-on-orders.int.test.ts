@@ -6,6 +6,7 @@ import { anOrder, newKey, root, startOutboxApi, type OutboxApi } from '../../../
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Settlement } from '../domain/order.ts';
 import { supersedeOrder } from './supersede-order.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let outbox: OutboxApi;
 before(async () => void (outbox = await startOutboxApi()));
@@ -231,7 +232,13 @@ describe('superseding', () => {
     const flaw = { field: 'request.sku', reason: 'enum', message: 'must be one of: C-3' };
     const isStrict = { name: 'warehouse', isInternal: false, flawsOf: () => [flaw] };
     const strict = { ...outbox.supersedeDeps, destinations: new Map([['warehouse', isStrict]]) };
-    const action = { id, actor: 'bob', reason: null, effectChecked: false };
+    const action = {
+      id,
+      actor: 'bob',
+      reason: null,
+      effectChecked: false,
+      act: testAct('outbox:orders:skip'),
+    };
     const corrected = { idempotencyKey: key, request: { sku: 'B-2' }, traceId: null, traceparent: null };
     const again = await supersedeOrder(strict, action, corrected);
     assert.deepEqual([again.outcome, again.id], ['replayed', BigInt(first.body.id)]);

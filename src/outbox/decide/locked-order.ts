@@ -1,5 +1,7 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import { cleanText } from '../../kernel/text.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { errorText, type Resolution, type Status } from '../domain/order.ts';
@@ -16,6 +18,7 @@ export type LockedOrder = Readonly<{
   has_succeeded: boolean;
   retry_count: number;
   idempotency_key: string;
+  destination: string;
   trace_id: string | null;
   ordering_seq: bigint | null;
   lanes: readonly Lane[];
@@ -53,16 +56,24 @@ async function lockOrder(tx: Queryable, id: bigint): Promise<LockedOrder | null>
   await lockLedger(tx, [row.idempotency_key]);
   const [order] = await tx.query<Omit<LockedOrder, 'lanes'>>(sql`
     SELECT t.id, t.status, t.resolution, t.in_doubt, ${hasSucceeded(sql`t.idempotency_key`)} AS has_succeeded,
-           t.retry_count, t.idempotency_key, t.trace_id, t.ordering_seq
+           t.retry_count, t.idempotency_key, t.destination, t.trace_id, t.ordering_seq
     FROM outbox.outbox_orders t WHERE t.id = ${id} FOR UPDATE`);
   return order === undefined ? null : { ...order, lanes };
 }
 
-/** Writes the resolution to the order, the ledger and the audit log. */
+/** Writes the resolution to the order, the ledger, the order's history and the audit log. */
 export async function writeResolution(
   tx: Queryable,
   order: LockedOrder,
-  by: Readonly<{ action: Action; actor: string; reason: string | null; ledgerTtlMs: number }>,
+  by: Readonly<{
+    action: Action;
+    actor: string;
+    reason: string | null;
+    act: Act;
+    ledgerTtlMs: number;
+    /** The corrected order. */
+    supersededBy?: bigint;
+  }>,
 ): Promise<void> {
   const resolution = resolutionOf[by.action];
   const reason = by.reason === null ? null : cleanText(by.reason, 1000);
@@ -82,4 +93,15 @@ export async function writeResolution(
       (outbox_id, status_from, status_to, retry_count, last_error, idempotency_key, trace_id, actor, reason)
     VALUES (${order.id}, ${order.status}, 'dead', ${order.retry_count}, ${lastError}, ${order.idempotency_key},
             ${order.trace_id}, ${by.actor}, ${reason === null ? resolution : `${resolution}: ${reason}`})`);
+  const { supersededBy } = by;
+  await recordAct(tx, by.act, {
+    resource: `outbox/orders/${order.id}`,
+    names: { destinations: [order.destination] },
+    detail: {
+      event: by.action,
+      from: order.status,
+      to: 'dead',
+      ...(supersededBy === undefined ? {} : { superseded_by_id: String(supersededBy) }),
+    },
+  });
 }

@@ -1,3 +1,4 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Resolution, Status } from '../domain/order.ts';
@@ -23,6 +24,7 @@ export type OrderAction = Readonly<{
   reason: string | null;
   /** The person has checked the destination: the effect did not happen, or has been dealt with. */
   effectChecked: boolean;
+  act: Act;
 }>;
 
 /**

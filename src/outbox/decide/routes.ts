@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { addActionRoute } from '../../platform/http/action-route.ts';
-import { actorOf } from '../../platform/http/actor.ts';
+import { addActionRoute, byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { closed, nullable, Reason } from '../../platform/http/schema-parts.ts';
@@ -120,15 +119,10 @@ function addResolveRoute(
 
 type Decision = Readonly<{ reason?: string | undefined; effect_checked?: boolean | undefined }>;
 
-function actionOf(
-  request: Pick<FastifyRequest, 'headers' | 'principal'>,
-  id: string,
-  decision: Decision,
-): OrderAction {
+function actionOf(request: FastifyRequest, id: string, decision: Decision): OrderAction {
   return {
     id: parseOrderId(id),
-    actor: actorOf(request),
-    reason: decision.reason ?? null,
+    ...byOf(request, decision.reason ?? null),
     effectChecked: decision.effect_checked === true,
   };
 }

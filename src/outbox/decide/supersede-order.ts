@@ -58,7 +58,12 @@ async function replaceOrder(
     const supersedes = { id: order.id, orderingSeq: order.ordering_seq };
     const accepted = await deps.insertOrder(tx, corrected, { actor, supersedes });
     if (accepted.outcome === 'created')
-      await writeResolution(tx, order, { ...action, action: 'supersede', ledgerTtlMs: deps.ledgerTtlMs });
+      await writeResolution(tx, order, {
+        ...action,
+        action: 'supersede',
+        ledgerTtlMs: deps.ledgerTtlMs,
+        supersededBy: accepted.id,
+      });
     return accepted;
   });
   if (added === null) throw await notLive(deps, 'supersede', action.id);

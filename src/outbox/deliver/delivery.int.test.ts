@@ -18,6 +18,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import type { NewOrder } from '../domain/new-order.ts';
 import { readSucceeded } from './check-order.ts';
 import { destinationsWithWaiting } from './destinations-check.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -158,7 +159,13 @@ test('a late success revives a dead order, but not a resolved one', async () => 
   await slow.delivery.reap();
   const rescuer = stores('rescuer');
   await settleAs(rescuer.delivery, await claimAll(rescuer.delivery), deadInDoubt);
-  const action = { id: resolved, actor: 'tester', reason: null, effectChecked: true };
+  const action = {
+    id: resolved,
+    actor: 'tester',
+    reason: null,
+    effectChecked: true,
+    act: testAct('outbox:orders:skip'),
+  };
   await rescuer.orders.skip(action);
   await settleAs(slow.delivery, lost, sent);
   assert.equal((await orderRow(database.db, revived)).status, 'sent');
@@ -261,11 +268,23 @@ test('the fingerprint is that of the last error, and gone with it', async () => 
   const dead = await add();
   await settle(deadInDoubt);
   const cause = await fingerprintOf(dead);
-  await orders.skip({ id: dead, actor: 'ann', reason: 'known', effectChecked: true });
+  await orders.skip({
+    id: dead,
+    actor: 'ann',
+    reason: 'known',
+    effectChecked: true,
+    act: testAct('outbox:orders:skip'),
+  });
   assert.equal(await fingerprintOf(dead), cause);
   const cancelled = await add();
   await settle(failed);
-  await orders.cancel({ id: cancelled, actor: 'ann', reason: 'known', effectChecked: true });
+  await orders.cancel({
+    id: cancelled,
+    actor: 'ann',
+    reason: 'known',
+    effectChecked: true,
+    act: testAct('outbox:orders:skip'),
+  });
   assert.equal(await fingerprintOf(cancelled), null);
 });
 

@@ -20,6 +20,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createWake } from '../../platform/work/wake.ts';
 import { outboxChannel } from '../channel.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -48,7 +49,13 @@ const ignoreConflict = (error: unknown): void => {
   assert.ok(error instanceof AppError && error.kind === 'conflict', String(error));
 };
 
-const decision = (id: bigint) => ({ id, actor: 'tester', reason: null, effectChecked: true });
+const decision = (id: bigint) => ({
+  id,
+  actor: 'tester',
+  reason: null,
+  effectChecked: true,
+  act: testAct('outbox:orders:skip'),
+});
 
 test('orders of one key are sent one after another, without blocking other keys', async () => {
   const { destination, ids, claim } = await queueOf(3);

@@ -79,7 +79,7 @@ export function addActionRoute<
   });
 }
 
-function byOf(request: FastifyRequest, reason: string | null): By {
+export function byOf(request: FastifyRequest, reason: string | null): By {
   return { actor: actorOf(request), reason, act: actOf(request, reason) };
 }
 

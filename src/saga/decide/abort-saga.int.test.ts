@@ -8,6 +8,7 @@ import { storeAbort } from './abort-saga.ts';
 import { settleStep, type StepRequest } from './act-on-step.ts';
 import { sagaColumns, stateOf, type SagaRow } from '../saga-table.ts';
 import type { SagaEvent } from '../write-sagas.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let at: SagaScene;
 before(async () => void (at = await openSagaScene()));
@@ -27,6 +28,7 @@ const act = (sagaId: string, request: StepRequest) =>
     },
     sagaId,
     request,
+    { act: testAct('saga:sagas:repair') },
   );
 
 let workflows = 0;
@@ -69,7 +71,7 @@ for (const { status, pivotOpened, earlier, how } of cases)
       WHERE id = ${id}`);
     const before = await readRow(id);
     const ruled = requestAbort(stateOf(before, []), { kind: 'cancel', by, at: 0 });
-    const result = await storeAbort(at.db, id, { kind: 'cancel', by });
+    const result = await storeAbort(at.db, id, { kind: 'cancel', by, act: testAct('saga:sagas:cancel') });
     const after = await readRow(id);
     assert.equal(result.outcome, ruled.outcome);
     assert.equal('status' in result ? result.status : null, status);
@@ -93,6 +95,7 @@ test('of several concurrent requests the first is stored, and the others get unc
     Array.from({ length: 8 }, (_, n) =>
       storeAbort(at.db, id, {
         kind: n % 2 === 0 ? 'cancel' : 'compensate',
+        act: testAct('saga:sagas:cancel'),
         by: { actor: `p${n}`, reason: 'x' },
       }),
     ),
@@ -107,7 +110,7 @@ test('a saga of the predecessor has no definition and cannot be undone', async (
   const [row] = await at.db.query<{ id: string }>(sql`
     INSERT INTO saga.saga_states (workflow_name, status) VALUES ('old', 'RUNNING') RETURNING id`);
   const id = row?.id ?? assert.fail();
-  const result = await storeAbort(at.db, id, { kind: 'cancel', by });
+  const result = await storeAbort(at.db, id, { kind: 'cancel', by, act: testAct('saga:sagas:cancel') });
   assert.equal(result.outcome, 'refused');
   assert.equal((await readRow(id)).wake_at, null);
   const acted = await act(id, { kind: 'retry', stepName: 'reserve', by });
@@ -118,6 +121,7 @@ test('a reason is cleaned and cut before it is stored', async () => {
   const id = await newSaga();
   await storeAbort(at.db, id, {
     kind: 'cancel',
+    act: testAct('saga:sagas:cancel'),
     by: { actor: 'ann', reason: `a\0b\ud800${'x'.repeat(5000)}` },
   });
   const { abort_reason } = await readRow(id);
@@ -162,7 +166,10 @@ test('a cancel resets the failed rounds of a saga that needs attention, and of n
       SET status = 'RUNNING', failed_rounds = 4, runs_alone = true, needs_attention = ${needsAttention},
           stuck_step = ${needsAttention ? 0 : null}, stuck_op = ${needsAttention ? 'EXECUTE' : null}
       WHERE id = ${id}`);
-    assert.equal((await storeAbort(at.db, id, { kind: 'cancel', by })).outcome, 'stored');
+    assert.equal(
+      (await storeAbort(at.db, id, { kind: 'cancel', by, act: testAct('saga:sagas:cancel') })).outcome,
+      'stored',
+    );
     const { failed_rounds, runs_alone } = await readRow(id);
     assert.deepEqual([failed_rounds, runs_alone], needsAttention ? [0, false] : [4, true]);
   }

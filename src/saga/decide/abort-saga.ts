@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
@@ -20,7 +22,7 @@ import {
   type FoundSaga,
 } from './locked-saga.ts';
 
-export type AbortRequest = Readonly<{ kind: Abort['kind']; by: Operator }>;
+export type AbortRequest = Readonly<{ kind: Abort['kind']; by: Operator; act: Act }>;
 
 /** With the status that the outcome is based on. */
 export type AbortResult =
@@ -114,9 +116,9 @@ async function adoptForAbort(tx: Queryable, found: FoundSaga): Promise<string | 
 async function updateAbort(
   tx: Queryable,
   sagaId: string,
-  { kind, by: { actor, reason } }: AbortRequest,
+  { kind, by: { actor, reason }, act }: AbortRequest,
 ): Promise<Status | null> {
-  const [row] = await tx.query<{ status: Status }>(sql`
+  const [row] = await tx.query<{ status: Status; workflow: string }>(sql`
     UPDATE saga.saga_states
     SET abort_requested = ${kind}, abort_actor = ${actor}, abort_reason = ${reason}, abort_at = clock_timestamp(),
         wake_at = CASE WHEN lease_owner IS NULL THEN now() END,
@@ -125,8 +127,13 @@ async function updateAbort(
         failed_rounds = CASE WHEN needs_attention THEN 0 ELSE failed_rounds END, runs_alone = runs_alone AND NOT needs_attention
     WHERE id = ${sagaId} AND status IN ('STARTED', 'RUNNING') AND NOT pivot_opened AND abort_requested IS NULL
       AND definition_hash IS NOT NULL
-    RETURNING status`);
+    RETURNING status, workflow_name AS workflow`);
   if (row === undefined) return null;
+  await recordAct(tx, act, {
+    resource: `saga/sagas/${sagaId}`,
+    names: { workflows: [row.workflow] },
+    detail: { event: kind, status: row.status },
+  });
   await notify(tx, sagaChannel);
   return row.status;
 }

@@ -1,4 +1,6 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import { advanceByOperator, type Refusal, type StepDecision } from '../domain/advance-by-operator.ts';
@@ -41,6 +43,9 @@ export type StepResult =
  */
 export type BulkAction = Readonly<{ epoch: bigint; isNamed: boolean }>;
 
+/** It is recorded with its change; a bulk action is recorded as a whole. */
+export type SingleAction = Readonly<{ act: Act }>;
+
 export type AnsweredStep = Readonly<{ status: Status; message: string }>;
 
 const messages: Readonly<Record<StepRequest['kind'], string>> = {
@@ -52,10 +57,10 @@ const messages: Readonly<Record<StepRequest['kind'], string>> = {
 export async function actOnStep(
   deps: DecideDeps & Readonly<{ log: Logger }>,
   sagaId: string,
-  request: StepRequest,
+  request: StepRequest & Readonly<{ act: Act }>,
 ): Promise<AnsweredStep> {
-  const { kind, stepName, by } = request;
-  const result = await settleStep(deps, sagaId, request);
+  const { kind, stepName, by, act } = request;
+  const result = await settleStep(deps, sagaId, request, { act });
   switch (result.outcome) {
     case 'not_found':
       return result.what === 'saga'
@@ -87,15 +92,36 @@ export async function settleStep(
   deps: DecideDeps,
   sagaId: string,
   asked: StepRequest,
-  bulk?: BulkAction,
+  how: SingleAction | BulkAction,
 ): Promise<StepResult> {
   const request = withCleanReason(asked);
-  const result = await unlessLocked(deps.db, bulk === undefined ? lockTimeout : shortLockTimeout, (tx) =>
-    settleIn(deps, tx, sagaId, { request, bulk }),
+  const bulk = 'act' in how ? undefined : how;
+  const result = await unlessLocked(
+    deps.db,
+    bulk === undefined ? lockTimeout : shortLockTimeout,
+    async (tx) => {
+      const settled = await settleIn(deps, tx, sagaId, { request, bulk });
+      if ('act' in how && settled.outcome === 'settled') await record(tx, request, how.act, settled);
+      return settled;
+    },
   );
   if (result.outcome !== 'settled') return result;
   deps.onSettled?.(result.before, result.after);
   return { outcome: 'done', status: result.after.state.status };
+}
+
+function record(tx: Queryable, request: StepRequest, act: Act, { before, after }: Settled): Promise<void> {
+  return recordAct(tx, act, {
+    resource: `saga/sagas/${before.id}`,
+    names: { workflows: [before.workflow.name] },
+    detail: {
+      event: request.kind,
+      step: request.stepName,
+      ...(request.kind === 'resolve' ? { outcome: request.outcome } : {}),
+      from: before.state.status,
+      to: after.state.status,
+    },
+  });
 }
 
 async function settleIn(

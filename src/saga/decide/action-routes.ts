@@ -1,4 +1,4 @@
-import { addActionRoute } from '../../platform/http/action-route.ts';
+import { addActionRoute, type By } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { StepDecision } from '../domain/advance-by-operator.ts';
@@ -55,11 +55,12 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
       params: SagaParams,
       body: OptionalReasonBody,
       answer: AbortedSchema,
-      async act({ params, by: { actor, reason } }) {
+      async act({ params, by: { actor, reason, act } }) {
         const sagaId = readSagaId(params.saga_id);
         const { status, message } = await abortSaga(deps, sagaId, {
           kind,
           by: { actor, reason: reason ?? noReason },
+          act,
         });
         return { success: true, saga_id: sagaId, status, message };
       },
@@ -76,7 +77,8 @@ export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
       params: StepParams,
       body: ReasonBody,
       answer: ActedSchema,
-      act: ({ params, body: { reason }, by }) => actFor(deps, params, { kind, by: { ...by, reason } }),
+      act: ({ params, body: { reason }, by }) =>
+        actFor(deps, params, by, { kind, by: { actor: by.actor, reason } }),
     });
   }
 }
@@ -96,7 +98,12 @@ function addResolveRoute(app: HttpApp, deps: ActionRouteDeps): void {
     isExact: true,
     async act({ params, body: { reason, outcome, output }, by }) {
       checkOutput(outcome, output);
-      return actFor(deps, params, { kind: 'resolve', by: { ...by, reason }, outcome, output });
+      return actFor(deps, params, by, {
+        kind: 'resolve',
+        by: { actor: by.actor, reason },
+        outcome,
+        output,
+      });
     },
   });
 }
@@ -112,9 +119,10 @@ function checkOutput(outcome: string | undefined, output: unknown): void {
 async function actFor(
   deps: ActionRouteDeps,
   params: Readonly<{ saga_id: string; step: string }>,
+  { act }: By,
   decision: StepDecision,
 ): Promise<object> {
   const sagaId = readSagaId(params.saga_id);
-  const { status, message } = await actOnStep(deps, sagaId, { ...decision, stepName: params.step });
+  const { status, message } = await actOnStep(deps, sagaId, { ...decision, stepName: params.step, act });
   return { success: true, saga_id: sagaId, step: params.step, status, message };
 }

@@ -6,6 +6,7 @@ import type { Workflow } from '../domain/workflow/workflow.ts';
 import { settleStep } from './act-on-step.ts';
 import { findStuck, previewStuck, type StuckFilter } from './find-stuck.ts';
 import { retrySaga } from './retry-sagas.ts';
+import { testAct } from '../../../tests/support/acts.ts';
 
 let at: SagaScene;
 let ids: readonly string[];
@@ -75,7 +76,12 @@ test('a saga that has changed since it was selected is skipped', async () => {
   assert.equal((await at.find(first.sagaId)).needs_attention, true);
   assert.equal(await retrySaga(deps, second, by, false), null);
   assert.equal(await retrySaga(deps, second, by, false), 'changed');
-  await settleStep(deps, third.sagaId, { kind: 'retry', stepName: third.stepName, by });
+  await settleStep(
+    deps,
+    third.sagaId,
+    { kind: 'retry', stepName: third.stepName, by },
+    { act: testAct('saga:sagas:repair') },
+  );
   assert.equal(await retrySaga(deps, third, by, false), 'changed');
 });
 

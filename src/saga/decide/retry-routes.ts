@@ -2,7 +2,7 @@ import { readInstant } from '../../kernel/read-instant.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
 import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
-import { actorOf } from '../../platform/http/actor.ts';
+import { byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Op } from '../domain/saga-state.ts';
 import { invalidInput } from '../saga-errors.ts';
@@ -33,9 +33,10 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
       const filter = filterOf(body);
       if (body.preview === true) return reply.send(presentPreview(await previewRetry(deps, filter)));
       if (body.reason === undefined) throw invalidInput('reason', 'required', 'is missing');
-      const by = { actor: actorOf(request), reason: body.reason };
+      const { actor, act } = byOf(request, body.reason);
+      const by = { actor, reason: body.reason };
       const limit = body.limit ?? defaultRetryLimit;
-      return reply.send(presentRetried(await retrySagas(deps, { filter, limit, by })));
+      return reply.send(presentRetried(await retrySagas(deps, { filter, limit, by, act })));
     },
   );
 }

@@ -1,4 +1,6 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { recordOperation } from '../../platform/audit/record-operation.ts';
 import { isOutage } from '../../platform/postgres/sqlstate.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Operator } from '../domain/saga-state.ts';
@@ -47,14 +49,26 @@ export async function previewRetry(deps: BulkRetryDeps, filter: StuckFilter): Pr
 
 export async function retrySagas(
   deps: BulkRetryDeps,
-  { filter, limit, by }: Readonly<{ filter: StuckFilter; limit: number; by: Operator }>,
+  { filter, limit, by, act }: Readonly<{ filter: StuckFilter; limit: number; by: Operator; act: Act }>,
 ): Promise<RetriedSagas> {
   const untilMs = deps.clock.monotonicMs() + withinMs;
   await requireWorkflow(deps, filter);
   const found = await findStuck(deps.db, filter, limit, deps);
   const isNamed = filter.sagaIds !== null;
   const retry = (saga: StuckSaga): Promise<SkipReason | null> => retrySaga(deps, saga, by, isNamed);
-  return retryFound({ ...deps, retry }, found, { by, untilMs });
+  const run = (): Promise<RetriedSagas> => retryFound({ ...deps, retry }, found, { by, untilMs });
+  if (found.sagas.length === 0) return run();
+  const { workflowName } = filter;
+  const about = {
+    resource: 'saga/sagas',
+    ...(workflowName === null ? {} : { names: { workflows: [workflowName] } }),
+    items: found.sagas.length,
+    detail: { event: 'retry', filter: { ...filter, sagaIds: filter.sagaIds?.length ?? null } },
+  };
+  return recordOperation(deps.db, act, about, {
+    run,
+    endOf: ({ retried, skipped }) => ({ items: retried, detail: { event: 'retry', retried, skipped } }),
+  });
 }
 
 /** A misspelt name must not look like there is nothing to retry. */

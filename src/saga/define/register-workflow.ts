@@ -1,5 +1,7 @@
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import { recordAct } from '../../platform/audit/record-act.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import { checkMethods, type AskMethods } from '../domain/workflow/check-methods.ts';
 import type { KnownServices, ParsedWorkflow } from '../domain/workflow/parse-workflow.ts';
@@ -8,7 +10,7 @@ import type { Flaw, Workflow } from '../domain/workflow/workflow.ts';
 import { storeWorkflow, type RegisteredWorkflow } from './workflows-table.ts';
 
 export type RegisterDeps = Readonly<{
-  db: Queryable;
+  db: Database;
   log: Logger;
   /** The services that are configured in this process. */
   services: KnownServices;
@@ -25,13 +27,22 @@ export type RegisteredWithWarnings = RegisteredWorkflow & Readonly<{ warnings: r
 export async function registerWorkflow(
   { db, log, services, askMethods }: RegisterDeps,
   parsed: ParsedWorkflow,
-  actor: string,
+  { actor, act }: Readonly<{ actor: string; act: Act }>,
 ): Promise<RegisteredWithWarnings> {
   if (!parsed.ok) throw invalidWorkflow(parsed.flaws);
   const { workflow } = parsed;
   const { flaws, unchecked } = await checkMethods(askMethods, workflow);
   if (flaws.length > 0) throw invalidWorkflow(flaws);
-  const hash = await storeWorkflow(db, workflow, { isFromFile: false });
+  const hash = await db.transaction(async (tx) => {
+    const stored = await storeWorkflow(tx, workflow, { isFromFile: false });
+    const { name } = workflow;
+    await recordAct(tx, act, {
+      resource: `saga/workflows/${name}`,
+      names: { workflows: [name] },
+      detail: { event: 'register', hash: stored },
+    });
+    return stored;
+  });
   log.info({ name: workflow.name, hash, actor }, 'registered workflow');
   const warnings = [
     ...unserved(workflow, services),

@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { passes } from '../../kernel/access/scope.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
 import { scopeOfPath } from '../../platform/http/access/item-scope.ts';
-import { actorOf } from '../../platform/http/actor.ts';
+import { byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed } from '../../platform/http/schema-parts.ts';
 import { toStored } from '../domain/workflow/workflow-hash.ts';
@@ -31,7 +31,7 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
     },
     async (request, reply) => {
       const parsed = readWorkflow(request.body.workflow_yaml, deps.services, 'accepted');
-      const { hash, workflow, warnings } = await registerWorkflow(deps, parsed, actorOf(request));
+      const { hash, workflow, warnings } = await registerWorkflow(deps, parsed, byOf(request, null));
       const { name, steps } = workflow;
       return reply.code(201).send({ name, step_count: steps.length, hash, warnings });
     },

@@ -14,6 +14,7 @@ import { findSagaBreaches } from './saga-breaches.ts';
 import { keepSagaHistory } from './saga-history.ts';
 import { startReplica, type Replica } from './start-replica.ts';
 import { until } from './until.ts';
+import { testAct } from '../../support/acts.ts';
 
 export type SagaView = Readonly<{
   id: string;
@@ -164,8 +165,9 @@ function operateSagas(db: Database): Pick<SagaScene, 'abort' | 'act'> {
   const deps = { db, serviceOf: () => ({ isIdempotent: true }), addEvents: null };
   const by = { actor: 'ops', reason: 'a test' };
   return {
-    abort: (id, kind = 'cancel') => storeAbort(db, id, { kind, by }),
-    act: (id, kind, stepName) => settleStep(deps, id, { kind, stepName, by }),
+    abort: (id, kind = 'cancel') => storeAbort(db, id, { kind, by, act: testAct('saga:sagas:cancel') }),
+    act: (id, kind, stepName) =>
+      settleStep(deps, id, { kind, stepName, by }, { act: testAct('saga:sagas:repair') }),
   };
 }
 
