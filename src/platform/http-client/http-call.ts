@@ -80,6 +80,9 @@ export function startCall(pool: Pool, call: HttpCall): RunningCall {
   };
 }
 
+/** Timers count whole milliseconds and may fire early by one. A call that began with less left could only end in doubt. */
+const leastTimeMs = 2;
+
 type CallState = Readonly<{
   ended: Promise<CallEnd>;
   received: Receiver;
@@ -128,7 +131,7 @@ function createCallState({ timeoutMs, maxResponseBytes }: HttpCall): CallState {
     ended,
     received,
     isOver: () => isOver,
-    isExpired: () => performance.now() >= endsAtMs,
+    isExpired: () => performance.now() >= endsAtMs - leastTimeMs,
     setWriting: (controller) => void (writing = controller),
     finish,
     fail: (error) => fail(error),
