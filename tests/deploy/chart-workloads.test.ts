@@ -274,7 +274,7 @@ describe('what the chart gives the server', needsGoTools, () => {
     await writeFile(ca, '');
     const loaded = loadConfig({
       argv: { configPath: join(folder, 'config.yaml') },
-      env: { ...env, DATABASE_SSL_CA: ca },
+      env: { ...env, DATABASE_SSL_ROOT_CERT: ca },
       secretsDir: folder,
     });
     assert.ok(loaded.database.mode === 'server');

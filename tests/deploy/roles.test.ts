@@ -142,7 +142,8 @@ describe('with the roles of roles.sql', () => {
       FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
       WHERE nspname IN ('platform', 'dlq', 'outbox', 'jobs', 'saga') AND relkind IN ('r', 'p', 'v') AND attnum > 0
         AND has_column_privilege('redrive_ro', attrelid, attnum, 'SELECT')
-        AND (attname ~ 'payload|request_json|response|headers|raw|error_(message|stack)|progress|result$'
+        AND (attname ~ 'payload|request_json|response|headers|raw|error_(message|stack)|progress|result$|^template$|^state_reason$'
+             OR (relname, attname) = ('redrive_items', 'reason')
              OR format_type(atttypid, NULL) IN ('json', 'jsonb', 'bytea'))`);
     assert.deepEqual(rows, []);
   });
