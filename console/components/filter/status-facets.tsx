@@ -11,12 +11,15 @@ type Props = Readonly<{
   qualifier: string;
   counts: readonly Readonly<{ value: string; count: number }>[];
   isEstimate: boolean;
+  /** The list takes one of them only. */
+  isSingle?: boolean;
   filter: string;
   onApply: (filter: string) => void;
 }>;
 
 /** Statuses with their counts; pressing one filters by it. */
-export function StatusFacets({ label, qualifier, counts, isEstimate, filter, onApply }: Props) {
+export function StatusFacets(props: Props) {
+  const { label, qualifier, counts, isEstimate, isSingle = false, filter, onApply } = props;
   const terms = parseFilter(filter);
   const chosen =
     terms.find((term) => term.qualifier === qualifier && !term.isExcluded)?.value.split(',') ?? [];
@@ -24,7 +27,8 @@ export function StatusFacets({ label, qualifier, counts, isEstimate, filter, onA
     <div role="group" aria-label={label} className={styles['facets']}>
       {counts.map(({ value, count }) => {
         const isChosen = chosen.includes(value);
-        const next = isChosen ? chosen.filter((other) => other !== value) : [...chosen, value];
+        const others = isSingle ? [] : chosen.filter((other) => other !== value);
+        const next = isChosen ? others : [...others, value];
         return (
           <button
             key={value}

@@ -18,13 +18,8 @@ export const dlq = defineFeature(texts, {
   ],
   routes: (root) => [
     redirectRoute(root, '/dlq', '/dlq/groups'),
-    commandRoute(root, { path: '/dlq/groups', texts, title: 'groups', command: 'dlq groups' }),
-    commandRoute(root, {
-      path: '/dlq/groups/$fingerprint',
-      texts,
-      title: 'group',
-      command: 'dlq group <fingerprint>',
-    }),
+    lazyPage(root, '/dlq/groups', async () => import('./groups/groups-page.tsx'), 'GroupsPage'),
+    lazyPage(root, '/dlq/groups/$fingerprint', async () => import('./groups/group-page.tsx'), 'GroupPage'),
     lazyPage(root, '/dlq/messages', async () => import('./messages/messages-page.tsx'), 'MessagesPage'),
     commandRoute(root, { path: '/dlq/messages/$id', texts, title: 'message', command: 'dlq show <id>' }),
     commandRoute(root, { path: '/dlq/topics', texts, title: 'topics', command: 'dlq topics' }),
