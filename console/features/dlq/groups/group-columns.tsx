@@ -78,7 +78,7 @@ export function useGroupColumns(): readonly Column<Group>[] {
 }
 
 /** The class, and the message with its variable parts replaced; not twice if the one begins with the other. */
-export function GroupTitle({ group }: Readonly<{ group: Pick<Group, 'title' | 'error_class'> }>) {
+function GroupTitle({ group }: Readonly<{ group: Pick<Group, 'title' | 'error_class'> }>) {
   const { title, error_class: errorClass } = group;
   const name = errorClass?.split(/[.$]/).at(-1) ?? '';
   if (name === '' || title.startsWith(name) || title.startsWith(errorClass ?? ''))

@@ -40,12 +40,7 @@ export function GroupsPage() {
   const apply = (filter: string): void => void navigate({ to: '/dlq/groups', search: { q: filter } });
   return (
     <Page title={t.groups}>
-      <FilterBox
-        value={q}
-        onApply={apply}
-        qualifiers={groupQualifiers}
-        counts={(facets?.facets ?? {}) as Record<string, { value: string; count: number }[]>}
-      />
+      <FilterBox value={q} onApply={apply} qualifiers={groupQualifiers} counts={facets?.facets ?? {}} />
       {facets === undefined ? null : (
         <StatusFacets
           label={t.status}
