@@ -265,6 +265,7 @@ function createServer(
     logger,
     metrics,
     limits: { bodyBytes: server.bodyLimitBytes },
+    trustedProxies: server.trustedProxies,
     isOutage,
     isMissingRight,
     // A page in a browser cannot send a token under another name.

@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net';
 import { AppError } from '../kernel/errors.ts';
 import type { Authenticate } from '../platform/http/access/guard-access.ts';
+import { clientNetworkOf } from '../platform/http/client-address.ts';
 
 const maxFailures = 10;
 const windowMs = 60_000;
@@ -33,7 +33,7 @@ export function limitFailures(authenticate: Authenticate): Authenticate {
         error instanceof AppError &&
         error.kind === 'unauthenticated' &&
         error.code !== 'SYS_AUTH_MISSING_TOKEN';
-      if (!isWrong || count(networkOf(request.ip)) <= maxFailures) throw error;
+      if (!isWrong || count(clientNetworkOf(request)) <= maxFailures) throw error;
       throw new AppError(
         'SYS_RATE_LIMIT_EXCEEDED',
         'rate_limited',
@@ -42,14 +42,4 @@ export function limitFailures(authenticate: Authenticate): Authenticate {
       );
     }
   };
-}
-
-/** A client of IPv6 usually has a whole /64 of addresses. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
-  const [head = '', tail] = address.split('::');
-  const first = head.split(':').filter((group) => group !== '');
-  const last = (tail ?? '').split(':').filter((group) => group !== '');
-  const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
-  return [...first, ...Array.from({ length: zeros }, () => '0'), ...last].slice(0, 4).join(':');
 }

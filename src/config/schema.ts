@@ -5,6 +5,7 @@
 import type { StaticDecode } from 'typebox';
 
 import { host, publicUrl, webUrl } from './formats/host-format.ts';
+import { proxyRange } from './formats/proxy-range.ts';
 import { topicName } from './formats/topic-format.ts';
 import {
   duration,
@@ -67,6 +68,12 @@ const server = section({
     default: [],
     description:
       'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `auth.mode: none` and an empty list, every name is accepted; requests with a token are not checked',
+  }),
+  trusted_proxies: listOf(proxyRange(), {
+    default: [],
+    examples: [['10.0.0.0/8']],
+    description:
+      'addresses and ranges of the proxies in front of the server. Only their `X-Forwarded-For` and `X-Forwarded-Proto` count, in limits, logs and the audit log; without the list, the address of the connection does',
   }),
   body_limit_bytes: wholeNumber(1024, 256 * MIB, {
     default: MIB,

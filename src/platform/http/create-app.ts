@@ -63,7 +63,7 @@ export type AppOptions = Readonly<{
   version: string;
   /** The slices, for the API description. */
   tags: readonly ApiTag[];
-  trustProxy: boolean | string;
+  trustedProxies: readonly string[];
   /** The error is an outage of a dependency: 503 instead of 500. */
   isOutage: (error: unknown) => boolean;
   isMissingRight: (error: unknown) => boolean;
@@ -89,7 +89,7 @@ export function createApp(
     loggerInstance: logger,
     logController: new FaultsOnly({ requestIdLogLabel: 'request_id' }),
     genReqId: (request) => requestIdOf(request.headers),
-    trustProxy: options.trustProxy,
+    trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,

@@ -83,6 +83,7 @@ test('the log line of a request has its request id and trace id', async () => {
     method: 'GET',
     route: '/api/v1/things',
     path: '/api/v1/things',
+    address: '127.0.0.1',
     status: 200,
     msg: 'served request',
   });

@@ -49,8 +49,8 @@ export type HttpServerOptions = ListenOptions &
     isOutage?: (error: unknown) => boolean;
     /** The database role lacks a privilege: 503 as well. */
     isMissingRight?: (error: unknown) => boolean;
-    /** Proxies whose `x-forwarded-*` headers are trusted; an option of Fastify. */
-    trustProxy?: boolean | string;
+    /** Addresses and ranges of proxies whose `x-forwarded-*` headers count. */
+    trustedProxies?: readonly string[];
   }>;
 
 export type HttpServer = Service &
@@ -69,7 +69,7 @@ export type HttpServer = Service &
   }>;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { metrics, logger, version, acceptsHost, trustProxy = false, isOutage = () => false } = options;
+  const { metrics, logger, version, acceptsHost, trustedProxies = [], isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
   const { hasConsole = false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
@@ -82,7 +82,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     tracer,
     version,
     tags,
-    trustProxy,
+    trustedProxies,
     isOutage,
     isMissingRight,
     acceptsHost,

@@ -2,6 +2,7 @@ import type { Span, Tracer } from '@opentelemetry/api';
 import { context, isSpanContextValid, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { clientAddressOf } from './client-address.ts';
 import { contextOf, readTraceContext } from '../telemetry/trace-context.ts';
 
 const knownMethods: ReadonlySet<string> = new Set([
@@ -25,6 +26,7 @@ export type RequestTelemetry = Readonly<{
 type Served = Readonly<{
   method: string;
   route: string;
+  address: string;
   status: number;
   seconds: number;
   isAborted: boolean;
@@ -37,6 +39,8 @@ export function createRequestTelemetry(metrics: Metrics, tracer: Tracer): Reques
       const startedMs = performance.now();
       const method = knownMethods.has(request.method) ? request.method : 'OTHER';
       const route = request.routeOptions.url ?? 'unmatched';
+      // Unknown once the connection is closed.
+      const address = clientAddressOf(request);
       const parent = contextOf(readTraceContext(request.headers));
       const attributes = { 'http.request.method': method, 'http.route': route };
       const span = tracer.startSpan(`${method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
@@ -46,6 +50,7 @@ export function createRequestTelemetry(metrics: Metrics, tracer: Tracer): Reques
         const served = {
           method,
           route,
+          address,
           status: reply.raw.headersSent ? reply.raw.statusCode : CLIENT_CLOSED,
           seconds: (performance.now() - startedMs) / 1000,
           isAborted: !reply.raw.writableEnded,
@@ -83,12 +88,13 @@ function bindTraceId(request: FastifyRequest, reply: FastifyReply, span: Span): 
 }
 
 /** Successful probes and scrapes are logged at level debug. */
-function log(request: FastifyRequest, { method, route, status, seconds, isAborted }: Served): void {
+function log(request: FastifyRequest, { method, route, address, status, seconds, isAborted }: Served): void {
   const isRoutine = request.routeOptions.config?.slice === undefined && status < 400;
   const line = {
     method,
     route,
     path: request.raw.url?.split('?', 1)[0]?.slice(0, MAX_LOGGED_PATH_LENGTH),
+    address,
     status,
     duration_ms: Math.round(seconds * 1e6) / 1e3,
     ...(isAborted ? { aborted: true } : {}),
