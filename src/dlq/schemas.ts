@@ -194,6 +194,9 @@ export const HistorySchema: TSchema = Type.Object({
       partition: nullable(Type.Integer()),
       offset: nullable(Offset),
       detail: nullable(Type.String()),
+      redrive_id: nullable(
+        Type.String({ format: 'uuid', description: 'The redrive that retried, reopened or ended it.' }),
+      ),
       version: nullable(
         Type.Integer({ description: 'That an attempt published or an edit made; null: the original.' }),
       ),

@@ -92,15 +92,24 @@ describe('redrive dlq redrive', () => {
 
   test('plans a canary, and shows its stage', async () => {
     const id = await plan('--canary', '2,5', '--watch-seconds', '60', '--stop-percent', '5');
+    assert.equal((await run(['canary', id])).code, 2);
+    const changed = await run(['canary', id, '--stop-percent', '7', '--reason', 'as agreed']);
+    assert.match(changed.out, /canary +2, 5, then all; watched for 60 s; stops above 7 %/);
+    assert.match((await run(['list', '--state', 'planned'])).out, new RegExp(id));
+    assert.doesNotMatch((await run(['list', '--state', 'running'])).out, new RegExp(id));
     await run(['start', id]);
     await eventually(async () =>
       assert.match((await run(['show', id])).out, /stage +1 of 3 \(up to 2\), watched until 20/),
     );
     assert.match(
       (await run(['show', id])).out,
-      /canary +2, 5, then all; watched for 60 s; stops above 5 %[^]*published +2/,
+      /canary +2, 5, then all; watched for 60 s; stops above 7 %[^]*published +2/,
     );
+    assert.match((await run(['canary', id, '--none'])).err, /only before the start/);
     await run(['cancel', id]);
+    const without = await plan('--canary', '2');
+    assert.doesNotMatch((await run(['canary', without, '--none'])).out, /canary/);
+    await run(['cancel', without]);
     const wrong = await run(['plan', topic, '--canary', '1;5', '--reason', 'x']);
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /Must be whole numbers separated by commas, such as 1,5,25\./);

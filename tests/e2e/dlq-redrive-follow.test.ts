@@ -112,6 +112,21 @@ test('items are streamed as lines to a client that accepts them', async () => {
   );
 });
 
+test('items are downloaded as a file', async () => {
+  const id = await plan(3);
+  const url = `${system.url}${root}/${id}/items`;
+  const answer = await fetch(`${url}?format=ndjson&outcome=waiting`);
+  assert.equal(answer.headers.get('content-type'), 'application/x-ndjson');
+  assert.equal(answer.headers.get('content-disposition'), `attachment; filename="redrive-${id}.ndjson"`);
+  const items = await itemsOf(system.api, id);
+  assert.equal((await answer.text()).trimEnd().split('\n').length, items.length);
+
+  const page = await fetch(`${url}?format=json`, { headers: { accept: 'application/x-ndjson' } });
+  assert.match(page.headers.get('content-type') ?? '', /^application\/json/);
+  assert.equal(page.headers.get('content-disposition'), null);
+  assert.equal((await fetch(`${url}?format=csv`)).status, 400);
+});
+
 /** Counts the pages that are read. */
 function counting(db: Database): Readonly<{ db: Database; pages: () => number }> {
   let pages = 0;

@@ -14,7 +14,7 @@ import {
   showRedrive,
 } from '../support/redrives.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
-import { storeMessage, storeRecords, type StoredRecord } from '../support/stored-message.ts';
+import { historyOf, storeMessage, storeRecords, type StoredRecord } from '../support/stored-message.ts';
 
 /** A redrive from its plan to its receipt, and what it leaves alone. */
 
@@ -79,11 +79,13 @@ describe('a redrive', () => {
     await storeRecords(system.db, topic, plain(2500));
     const { id, counts, targets } = await planRedrive(system.api, { filter: { topic } });
     assert.deepEqual([counts['selected'], counts['waiting'], counts['excluded']], [2500, 2500, 0]);
-    assert.deepEqual(targets, [{ topic, count: 2500, groups: [] }]);
+    assert.deepEqual(targets, [{ topic, count: 2500, groups: [], failed_groups: [] }]);
     await storeRecords(system.db, topic, plain(3));
 
     const { receipt } = await runToEnd(system.api, id);
     assert.equal(receipt?.counts['published'], 2500);
+    const [started] = await historyOf(system.api, await idAt(0));
+    assert.deepEqual([started?.event, started?.redrive_id], ['retry_started', id]);
     assert.equal(sent.length, 2500);
     const statuses = await system.db.query(sql`
       SELECT status, count(*)::int AS count FROM dlq.dlq_messages GROUP BY status ORDER BY status`);
@@ -346,6 +348,29 @@ describe('a redrive', () => {
     const { id } = await planRedrive(system.api, { filter: { topic: 'nothing.v1' } });
     const { receipt } = await runToEnd(system.api, id);
     assert.equal(receipt?.counts['selected'], 0);
+  });
+
+  test('is listed by its state', async () => {
+    const finished = await planRedrive(system.api, { filter: { topic: 'nothing.v1' } });
+    await runToEnd(system.api, finished.id);
+    const planned = await planRedrive(system.api);
+    const listed = async (query: string): Promise<readonly string[]> => {
+      const { body } = await system.api.get<{ redrives: { id: string }[] }>(`${root}?${query}`);
+      return body.redrives.map(({ id }) => id);
+    };
+    assert.deepEqual(await listed('state=planned'), [planned.id]);
+    assert.deepEqual(await listed('state=running&state=finished'), [finished.id]);
+    assertError(await system.api.get(`${root}?state=done`), 400);
+  });
+
+  test('is not started from a plan that is older than a day, even before that has expired', async () => {
+    await storeRecords(system.db, topic, plain(2));
+    const { id } = await planRedrive(system.api);
+    await system.db.query(sql`
+      UPDATE dlq.redrives SET planned_at = planned_at - interval '24 hours 1 second' WHERE id = ${id}`);
+    const refused = assertError(await system.api.post(`${root}/${id}/start`, {}), 409, 'SYS_DLQ_CONFLICT');
+    assert.match(refused.message, /redrive is expired/);
+    await commandRedrive(system.api, id, 'cancel');
   });
 
   test('a plan that is cancelled before its start ends with a receipt', async () => {

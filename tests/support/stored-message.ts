@@ -61,6 +61,7 @@ export type HistoryView = Readonly<{
     partition: number | null;
     offset: number | null;
     detail: string | null;
+    redrive_id: string | null;
     version: number | null;
   }>[];
 }>;

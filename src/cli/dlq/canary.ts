@@ -35,7 +35,11 @@ export const canaryInputs: readonly Input[] = [
 export function canaryOf({ canary, watchSeconds, stopPercent }: Values): object | undefined {
   if (canary === undefined && watchSeconds === undefined && stopPercent === undefined) return undefined;
   const stages = Array.isArray(canary) ? canary.map(Number) : undefined;
-  return { stages, watch_seconds: watchSeconds, stop_percent: stopPercent };
+  return {
+    ...(stages === undefined ? {} : { stages }),
+    ...(watchSeconds === undefined ? {} : { watch_seconds: watchSeconds }),
+    ...(stopPercent === undefined ? {} : { stop_percent: stopPercent }),
+  };
 }
 
 function parseCounts(text: string): readonly string[] {

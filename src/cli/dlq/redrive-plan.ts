@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
 import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
-import { SilentFailure } from '../exit-code.ts';
+import { SilentFailure, UsageError } from '../exit-code.ts';
 import { withProgress } from '../output/progress.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import type { Input, Values } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import { listenForStop } from '../run-until-signal.ts';
 import { canaryInputs, canaryOf } from './canary.ts';
 import {
   example,
@@ -84,12 +85,17 @@ export const plan = sliceCommand(
     const answer = await session.call<Readonly<{ id: string }>>(call);
     if (values['json'] === true) return session.show(answer, () => {});
     const { id } = answer.value;
+    const stopAsked = terminal.interrupted ?? listenForStop();
     const planned = await withProgress(terminal, { label: 'planning', isQuiet: false }, () =>
-      untilPlanned(session, id),
+      untilPlanned(session, id, stopAsked),
     );
     printRedrive(planned, session);
     if (planned.state === 'planned')
       session.print.note(`\`redrive dlq redrive start ${id}\` starts it; it expires after a day`);
+    else if (planned.state === 'planning')
+      session.print.note(
+        `redrive ${id} is still being planned: \`redrive dlq redrive show ${id}\` shows it, \`cancel\` ends it`,
+      );
     else throw new SilentFailure();
   },
 );
@@ -111,11 +117,12 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
   return { kind, filter, rate_per_second: perSecond, order, reopen, canary: canaryOf(values), reason };
 }
 
-async function untilPlanned(session: ApiSession, id: string): Promise<Redrive> {
+/** Or until Ctrl-C: the server goes on with the plan. */
+async function untilPlanned(session: ApiSession, id: string, stopAsked: AbortSignal): Promise<Redrive> {
   for (;;) {
     const redrive = await readRedrive(session, id);
-    if (redrive.state !== 'planning') return redrive;
-    await sleep(pollMs);
+    if (redrive.state !== 'planning' || stopAsked.aborted) return redrive;
+    await sleep(pollMs, undefined, { signal: stopAsked }).catch(() => {});
   }
 }
 
@@ -147,5 +154,39 @@ export const pace = sliceCommand(
         `${String(id)} ${escapeText(state)}, ${now === null ? 'no limit' : `${now} per second`}`,
       ),
     );
+  },
+);
+
+export const canary = sliceCommand(
+  {
+    name: 'canary',
+    description: 'change the canary of a redrive that was not started yet',
+    route: 'PATCH /api/v1/dlq/redrives/{id}',
+    inputs: [
+      redriveId,
+      ...canaryInputs,
+      {
+        flags: '--none',
+        text: 'send everything at once',
+        conflicts: ['canary', 'watchSeconds', 'stopPercent'],
+      },
+      reason,
+    ],
+    examples: [
+      `redrive dlq redrive canary ${example} --canary 1,10 --stop-percent 5`,
+      `redrive dlq redrive canary ${example} --none`,
+    ],
+  },
+  async (session, values) => {
+    const { id, none, reason: why } = values;
+    const wanted = canaryOf(values);
+    if (wanted === undefined && none !== true)
+      throw new UsageError('nothing to change: give --canary, --watch-seconds, --stop-percent or --none');
+    const { etag, value } = await session.call<Redrive>(requestOf(showRoute, [], { id }));
+    const call = requestOf('PATCH /api/v1/dlq/redrives/{id}', [], { id });
+    const changed = none === true ? null : { ...value.options.canary, ...wanted };
+    const input = { ...call.input, canary: changed, reason: why };
+    const answer = await session.call<Redrive>({ ...call, input, ifMatch: etag });
+    session.show(answer, (redrive) => printRedrive(redrive, session));
   },
 );

@@ -1,5 +1,6 @@
+import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
-import { lastColumn, numberColumn, textColumn } from '../output/columns.ts';
+import { lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import { instantFact, showFacts, showRows, type Fact } from '../output/facts.ts';
 import { formatSeconds } from '../output/progress.ts';
 import type { Column, Tone } from '../output/render-table.ts';
@@ -23,7 +24,9 @@ export type Redrive = Staged &
     came_back_after: number;
     counts: Counts;
     excluded: readonly Readonly<{ reason: string; count: number }>[];
-    targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
+    overlaps: readonly Readonly<{ redrive_id: string; count: number }>[];
+    targets: readonly Target[];
+    groups_error: string | null;
     fingerprints: readonly Readonly<{ fingerprint: string | null; count: number }>[];
     keys: Readonly<{ distinct: number; longest: number; without_key: number }> | null;
     rate_now: number | null;
@@ -33,6 +36,13 @@ export type Redrive = Staged &
     finished_at: string | null;
     receipt: Readonly<{ sha256: string; counts: Counts }> | null;
   }>;
+
+type Target = Readonly<{
+  topic: string;
+  count: number;
+  groups: readonly string[];
+  failed_groups?: readonly string[];
+}>;
 
 export const redriveId = idInput({ what: 'redrive', route: 'GET /api/v1/dlq/redrives/ids' });
 export const example = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
@@ -67,13 +77,22 @@ export function printRedrive(redrive: Redrive, { print, now }: ApiSession): void
     ['sha256', redrive.receipt?.sha256 ?? null],
   ]);
   showRows(print, 'targets', targetColumns, redrive.targets);
+  if (redrive.groups_error !== null)
+    print.note(`who else reads these topics is not known: ${escapeText(redrive.groups_error)}`);
   showRows(print, 'excluded', exclusionColumns, redrive.excluded);
+  showRows(print, 'overlaps', overlapColumns, redrive.overlaps);
 }
 
-const targetColumns: readonly Column<Redrive['targets'][number]>[] = [
+const targetColumns: readonly Column<Target>[] = [
   textColumn('TOPIC', ({ topic }) => topic, 12),
   numberColumn('MESSAGES', ({ count }) => count),
-  lastColumn('CONSUMER GROUPS', ({ groups }) => groups.join(', ')),
+  optional(textColumn('FAILED IN', ({ groups, failed_groups: failed }) => (failed ?? groups).join(', '), 10)),
+  lastColumn('READ BY', ({ groups }) => groups.join(', ')),
+];
+
+const overlapColumns: readonly Column<Redrive['overlaps'][number]>[] = [
+  textColumn('REDRIVE', (overlap) => overlap.redrive_id),
+  numberColumn('MESSAGES', ({ count }) => count),
 ];
 
 const exclusionColumns: readonly Column<Redrive['excluded'][number]>[] = [

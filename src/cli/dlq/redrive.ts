@@ -10,7 +10,7 @@ import { apiCommand, sliceCommand, type AddCommand } from '../slice/api-command.
 import { listCommand } from '../slice/list-command.ts';
 import { placeOf } from './browse.ts';
 import { watchLabel } from './canary.ts';
-import { pace, plan } from './redrive-plan.ts';
+import { canary, pace, plan } from './redrive-plan.ts';
 import {
   countFacts,
   example,
@@ -37,11 +37,31 @@ const outcomes = [
   'applied',
 ];
 
-type ListedRedrive = Omit<
-  Redrive,
-  'counts' | 'excluded' | 'targets' | 'fingerprints' | 'keys' | 'rate_now' | 'eta_seconds' | 'came_back_after'
-> &
-  Readonly<{ selected: number }>;
+const states = [
+  'planning',
+  'planned',
+  'running',
+  'paused',
+  'stopped',
+  'finished',
+  'cancelled',
+  'failed',
+  'expired',
+];
+
+type Uncounted =
+  | 'counts'
+  | 'excluded'
+  | 'overlaps'
+  | 'targets'
+  | 'groups_error'
+  | 'fingerprints'
+  | 'keys'
+  | 'rate_now'
+  | 'eta_seconds'
+  | 'came_back_after';
+
+type ListedRedrive = Omit<Redrive, Uncounted> & Readonly<{ selected: number }>;
 
 const show = apiCommand<Redrive>({
   name: 'show',
@@ -71,6 +91,7 @@ const list = listCommand<ListedRedrive>({
   route: 'GET /api/v1/dlq/redrives',
   items: 'redrives',
   inputs: [
+    { flags: '--state <state>', text: 'only redrives in this state', choices: states },
     { flags: '--policy <name>', text: 'only redrives that this retry policy has made' },
     { flags: '--automatic <bool>', text: 'only those of policies, or of people', choices: ['true', 'false'] },
   ],
@@ -163,6 +184,7 @@ const watch = sliceCommand(
       total: last.counts['selected'],
       countDone: () => doneOf(last),
       perSecond: () => last.rate_now,
+      secondsLeft: () => last.eta_seconds,
       isQuiet: values['json'] === true,
     };
     await withProgress(terminal, progress, async () => {
@@ -204,6 +226,7 @@ export const redrive: AddCommand = (slice, terminal) =>
         plan,
         change('start', 'start a planned redrive'),
         pace,
+        canary,
         change('pause', 'pause a running redrive; messages in flight are settled'),
         change('resume', 'resume a paused or stopped redrive'),
         change('cancel', 'cancel a redrive; messages in flight are settled'),

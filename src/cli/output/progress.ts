@@ -13,6 +13,8 @@ export type Progress = Readonly<{
         unit: string;
         /** Default: the average since the start. */
         perSecond?: number | null | undefined;
+        /** Default: what is left, at that rate. */
+        secondsLeft?: number | null | undefined;
       }>
     | undefined;
   /** Of the terminal, if it is known: then there is a bar, and the line is cut. */
@@ -27,6 +29,8 @@ export type ProgressOptions = Readonly<{
   countDone?: (signal: AbortSignal) => number | Promise<number>;
   /** The rate as the server measures it, for work that began before this command. */
   perSecond?: () => number | null;
+  /** The time that is left, as the server knows it. */
+  secondsLeft?: () => number | null;
   /** With `--json` nothing is shown. */
   isQuiet: boolean;
   everyMs?: number;
@@ -58,12 +62,13 @@ function barOf(share: number): string {
 
 function lineOf({ label, elapsedMs, counted }: Progress): string {
   if (counted === undefined) return `${label}: ${formatSeconds(elapsedMs / 1000)}`;
-  const { done, total, unit } = counted;
+  const { done, total, unit, secondsLeft = null } = counted;
   const average = elapsedMs > 0 ? (done * 1000) / elapsedMs : 0;
   const perSecond = counted.perSecond ?? average;
   const of = total === undefined ? '' : ` of ${format(total)}`;
-  const isLeft = total !== undefined && perSecond > 0;
-  const left = isLeft ? `, ${formatSeconds((total - done) / perSecond)} left` : '';
+  const atThisRate = total !== undefined && perSecond > 0 ? (total - done) / perSecond : null;
+  const seconds = secondsLeft ?? atThisRate;
+  const left = seconds === null ? '' : `, ${formatSeconds(seconds)} left`;
   return `${label}: ${format(done)}${of} ${unit}, ${format(perSecond)} per second${left}`;
 }
 
@@ -116,11 +121,17 @@ export async function withProgress<T>(
 }
 
 async function count(
-  { unit = '', total, countDone, perSecond }: ProgressOptions,
+  { unit = '', total, countDone, perSecond, secondsLeft }: ProgressOptions,
   signal: AbortSignal,
 ): Promise<Progress['counted']> {
   if (countDone === undefined) return undefined;
-  return { done: Math.max(0, await countDone(signal)), total, unit, perSecond: perSecond?.() };
+  return {
+    done: Math.max(0, await countDone(signal)),
+    total,
+    unit,
+    perSecond: perSecond?.(),
+    secondsLeft: secondsLeft?.(),
+  };
 }
 
 /** False if aborted. */

@@ -413,6 +413,7 @@ export type Operations = {
         partition: number | null;
         offset: number | null;
         detail: string | null;
+        redrive_id: string | null;
         version: number | null;
       }>[];
       /** Only if there are more than the 10 000 entries listed. */
@@ -554,6 +555,20 @@ export type Operations = {
     input: Readonly<{
       /** Only redrives that this retry policy has made. */
       policy?: string | undefined;
+      /** May be repeated: one of these. */
+      state?:
+        | readonly (
+            | 'planning'
+            | 'planned'
+            | 'running'
+            | 'paused'
+            | 'stopped'
+            | 'finished'
+            | 'cancelled'
+            | 'failed'
+            | 'expired'
+          )[]
+        | undefined;
       /** true: only those made by policies; false: only those made by people. */
       automatic?: boolean | undefined;
       page?: number | undefined;
@@ -755,7 +770,7 @@ export type Operations = {
     }>;
     answer: string;
   };
-  /** List the messages of a redrive in the order of sending. Each message has one outcome; `waiting` and `in_flight` have none yet. With `Accept: application/x-ndjson` all of them are streamed, one JSON object per line; `page`, `page_size` and `cursor` do not apply then. */
+  /** List the messages of a redrive in the order of sending. Each message has one outcome; `waiting` and `in_flight` have none yet. With `Accept: application/x-ndjson`, or with `format=ndjson` as a download, all of them are streamed, one JSON object per line; `page`, `page_size` and `cursor` do not apply then. */
   listRedriveItems: {
     input: Readonly<{
       outcome?:
@@ -774,6 +789,8 @@ export type Operations = {
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
       cursor?: string | undefined;
+      /** `ndjson`: all items as lines of JSON, as a file to save; `page`, `page_size` and `cursor` do not apply then. `json`: a page, whatever the header `Accept`. */
+      format?: 'json' | 'ndjson' | undefined;
       /** A UUID. */
       id: string | number;
     }>;

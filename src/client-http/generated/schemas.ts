@@ -705,13 +705,21 @@ export type Redrive = Readonly<{
     /** At most 100. */
     sample_ids: readonly string[];
   }>[];
+  /** Redrives that were running, paused or stopped at the time of the plan and have messages of the filter; those messages are excluded. The 100 largest. */
+  overlaps: readonly Readonly<{
+    redrive_id: string;
+    count: number;
+  }>[];
   /** The 100 largest. */
   targets: readonly Readonly<{
     topic: string;
     count: number;
-    /** Consumer groups that failed on these messages. */
+    /** Consumer groups that read the topic: those that failed on these messages, and those that have committed an offset. At most 100. */
     groups: readonly string[];
+    /** Those of them that failed on these messages. Missing in plans of older versions. */
+    failed_groups?: readonly string[];
   }>[];
+  groups_error: string | null;
   /** The 100 largest. */
   fingerprints: readonly Readonly<{
     fingerprint: string | null;

@@ -1,4 +1,5 @@
 import type { Header } from '../../kernel/broker-record.ts';
+import { redriveIdOf } from '../domain/redrive.ts';
 import { isText, timestamp, type Json } from '../present.ts';
 import type { MessageBody } from '../stored-message.ts';
 import type { TopicSummary } from './list-topics.ts';
@@ -60,6 +61,7 @@ export function presentHistory(entry: HistoryEntry): Json {
     partition: entry.partition,
     offset: entry.offset,
     detail: entry.detail,
+    redrive_id: redriveIdOf(entry),
     version: entry.version,
   };
 }

@@ -26,6 +26,26 @@ export type RedriveState = (typeof redriveStates)[number];
 /** Why a redrive stopped: a target accepted nothing for too long, or its canary. */
 export type StoppedBy = 'outage' | 'canary';
 
+/** Names the redrive in the history of a message. */
+export function redriveDetail(id: string): string {
+  return `redrive ${id}`;
+}
+
+/** The events that a redrive writes; the detail of others may be any text. */
+const redriveEvents: ReadonlySet<string> = new Set(['retry_started', 'reopened', 'marked_dead', 'deleted']);
+
+/** The redrive that an entry of a message's history names; null without one. */
+export function redriveIdOf({
+  event,
+  detail,
+}: Readonly<{ event: string; detail: string | null }>): string | null {
+  if (!redriveEvents.has(event)) return null;
+  return /^redrive ([0-9a-f-]{36})$/.exec(detail ?? '')?.[1] ?? null;
+}
+
+/** A plan that nobody starts for this long no longer says what is there. */
+export const planLifeHours = 24;
+
 /** What a person does to a redrive. */
 export const redriveCommands = ['start', 'pause', 'resume', 'cancel'] as const;
 export type RedriveCommand = (typeof redriveCommands)[number];

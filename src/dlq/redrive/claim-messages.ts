@@ -49,6 +49,14 @@ export type Reroute = Readonly<{
 /** A target for each message, in SQL, or one for all that need it. */
 export type ClaimTarget = Reroute | Readonly<Record<keyof Reroute, Sql>>;
 
+/** `detail`: of the entries in the history. */
+export type Claiming = Readonly<{
+  actor: string;
+  limit: number;
+  reroute: ClaimTarget;
+  detail?: string | null;
+}>;
+
 /**
  * Starts attempts: the claimed rows become RETRYING, count the attempt, and note the hash of what will be published,
  * so that it is recognised if it comes back as a dead letter.
@@ -56,7 +64,7 @@ export type ClaimTarget = Reroute | Readonly<Record<keyof Reroute, Sql>>;
 export async function claimMessages(
   { worker, leaseMs }: ClaimDeps,
   where: Sql,
-  { actor, limit, reroute }: Readonly<{ actor: string; limit: number; reroute: ClaimTarget }>,
+  { actor, limit, reroute, detail = null }: Claiming,
 ): Promise<ClaimedBatch> {
   const hasRoute = reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
   const { lease, rows } = await claim<ClaimedRow>(worker, messages, {
@@ -74,9 +82,9 @@ export async function claimMessages(
     also: sql`, noted AS (
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, target_topic,
-         published_sha256, version)
+         published_sha256, version, detail)
       SELECT id, 'retry_started', ${actor}, 'PENDING', 'RETRYING', retry_count, attempt_no, claim_epoch,
-             original_topic, published_sha256, NULLIF(version, 0)
+             original_topic, published_sha256, NULLIF(version, 0), ${detail}
       FROM claimed
     )`,
     rowOrder: sql`created_at_order, id`,

@@ -10,13 +10,12 @@ import {
   type RetentionTask,
 } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
-import { stateAfter, statesBefore } from '../domain/redrive.ts';
+import { planLifeHours, stateAfter, statesBefore } from '../domain/redrive.ts';
 
 /** After the end of a redrive; the receipt has the hash of its items. */
 const itemDays = 30;
 /** A receipt can be asked for in the yearly review of the year before. */
 const redriveDays = 400;
-const planLifeHours = 24;
 
 /** Expires plans, and deletes what ended redrives leave: their items, and much later their receipts. */
 export function createRedriveRetention(worker: Worker, log: RetentionLog): Service {
@@ -35,7 +34,6 @@ export function createRedriveRetention(worker: Worker, log: RetentionLog): Servi
   });
 }
 
-/** A plan that nobody starts for a day no longer says what is there. */
 export function planExpiry(db: Queryable, batchSize = 1000): RetentionTask {
   return deleteTask({ name: 'plans that were not started', count: 'plans', batchSize }, async (limit) => {
     const rows = await db.query(sql`

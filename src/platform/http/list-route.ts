@@ -11,6 +11,7 @@ import type { NameFilter } from '../../kernel/access/scope.ts';
 import { namesFor } from './access/guard-access.ts';
 import type { RouteAccess } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
+import type { LinesQuery } from './page-schema.ts';
 import type { NamedErrorStatus } from './openapi/document-parts.ts';
 import { readPageQuery } from './slice-input.ts';
 
@@ -40,8 +41,8 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   answer: TSchema;
   /** The answer's field with the items. */
   items: string;
-  /** All items as lines of JSON, for a client that accepts them. It bounds its own memory. */
-  lines?: (query: Static<Query>, params: unknown, names: NameFilter) => Promise<Readable>;
+  /** All items as lines of JSON; then the query has the parameters of `linesParameters`. */
+  lines?: Lines<Static<Query>>;
   /** More than most rows take, to reserve memory for the answer. */
   rowBytes: number;
   /** The types of the values in a cursor; default: `created_at` and `id`. */
@@ -58,6 +59,14 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   present: (item: Item) => unknown;
 }>;
 
+/** For a client that accepts lines, or asks for them as a file to save. */
+export type Lines<Query> = Readonly<{
+  /** Bounds its own memory. */
+  open: (query: Query, params: unknown, names: NameFilter) => Promise<Readable>;
+  /** Without its extension; ASCII without quotes. */
+  fileName: (params: unknown) => string;
+}>;
+
 export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: ListRoute<Query, Item>): void {
   const { slice, path, access, operationId, summary, description, errors, params, query } = route;
   const schema = {
@@ -70,9 +79,15 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     response: { 200: route.lines === undefined ? route.answer : orLines(route.answer) },
   };
   app.get(path, { config: { access }, schema }, async (request, reply) => {
-    const asked = request.query as Static<Query> & PageQuery;
-    if (route.lines !== undefined && request.method === 'GET' && acceptsLines(request.headers.accept))
-      return reply.type(linesType).send(await route.lines(asked, request.params, namesFor(request)));
+    const asked = request.query as Static<Query> & PageQuery & LinesQuery;
+    if (route.lines !== undefined && request.method === 'GET' && wantsLines(asked, request.headers.accept)) {
+      const readable = await route.lines.open(asked, request.params, namesFor(request));
+      if (asked.format === 'ndjson') {
+        const fileName = `${route.lines.fileName(request.params)}.ndjson`;
+        reply.header('content-disposition', `attachment; filename="${fileName}"`);
+      }
+      return reply.type(linesType).send(readable);
+    }
     const page = readPageQuery(slice, asked, route.cursor?.(asked));
     await request.reserveAnswer(page.pageSize * route.rowBytes);
     const listed = await route.list(asked, page, request.params, namesFor(request));
@@ -94,6 +109,10 @@ function orLines(answer: TSchema): object {
       [linesType]: { schema: Type.String({ examples: ['{"position":1}\n'] }) },
     },
   };
+}
+
+function wantsLines({ format }: LinesQuery, accept: string | undefined): boolean {
+  return format === undefined ? acceptsLines(accept) : format === 'ndjson';
 }
 
 /** The type is named; one with the weight 0 is not accepted. */

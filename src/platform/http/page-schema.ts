@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { DEFAULT_PAGE_SIZE, MAX_CURSOR_LENGTH, MAX_PAGE, MAX_PAGE_SIZE } from '../../kernel/page.ts';
 
 /** The query parameters of every list. */
@@ -12,6 +12,19 @@ export const pageParameters = {
     }),
   ),
 };
+
+/** The query parameters of a list that can be read as lines, besides those of every list. */
+export const linesParameters = {
+  format: Type.Optional(
+    Type.Enum(['json', 'ndjson'], {
+      description:
+        '`ndjson`: all items as lines of JSON, as a file to save; `page`, `page_size` and `cursor` do not apply then. `json`: a page, whatever the header `Accept`.',
+    }),
+  ),
+};
+
+const LinesQuerySchema = Type.Object(linesParameters);
+export type LinesQuery = Static<typeof LinesQuerySchema>;
 
 export const PaginationSchema = Type.Object({
   total_count: Type.Integer(),

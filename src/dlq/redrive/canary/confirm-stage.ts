@@ -1,10 +1,11 @@
-import type { Broker, PartitionInfo } from '../../../platform/broker/port.ts';
+import type { PartitionInfo } from '../../../platform/broker/port.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
+import { readCommitted, type Committed, type GroupBroker } from '../consumer-groups.ts';
 
 export type ConfirmDeps = Readonly<{
   db: Database;
-  broker: Pick<Broker, 'groups' | 'committed' | 'partitions'> | null;
+  broker: GroupBroker | null;
   isDeadLetterTopic: (topic: string) => boolean;
 }>;
 
@@ -64,11 +65,10 @@ async function readPlaces(db: Database, redriveId: string): Promise<readonly Pla
 }
 
 type Question = Readonly<{ redriveId: string; findings: Findings; places: readonly Place[] }>;
-type KnownBroker = NonNullable<ConfirmDeps['broker']>;
 
 /** The first consumer group that has not committed beyond a published offset. */
 async function findUnread(
-  { db, broker }: Readonly<{ db: Database; broker: KnownBroker }>,
+  { db, broker }: Readonly<{ db: Database; broker: GroupBroker }>,
   { redriveId, findings, places }: Question,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -125,30 +125,10 @@ async function readNamedGroups(
     SELECT named.name AS "group", array_agg(DISTINCT t.target->>'topic') AS topics
     FROM dlq.redrives r
     CROSS JOIN LATERAL jsonb_array_elements(r.counts->'targets') AS t (target)
-    CROSS JOIN LATERAL jsonb_array_elements_text(t.target->'groups') AS named (name)
+    CROSS JOIN LATERAL jsonb_array_elements_text(COALESCE(t.target->'failed_groups', t.target->'groups')) AS named (name)
     WHERE r.id = ${redriveId}
     GROUP BY named.name`);
   return new Map(rows.map(({ group, topics }) => [group, new Set(topics)]));
-}
-
-type Committed = Awaited<ReturnType<Broker['committed']>>;
-const parallelGroups = 8;
-
-/** The offsets of the named groups, and of every group of the cluster that has committed one of these partitions. */
-async function readCommitted(
-  broker: KnownBroker,
-  { partitions, named }: Readonly<{ partitions: readonly PartitionInfo[]; named: readonly string[] }>,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, Committed>> {
-  const all = [...new Set([...named, ...(await broker.groups(signal))])];
-  const committed = new Map<string, Committed>();
-  for (let from = 0; from < all.length; from += parallelGroups) {
-    const some = all.slice(from, from + parallelGroups);
-    const found = await Promise.all(some.map((group) => broker.committed(group, partitions, signal)));
-    some.forEach((group, i) => committed.set(group, found[i] ?? []));
-  }
-  const isNamed = new Set(named);
-  return new Map([...committed].filter(([group, offsets]) => offsets.length > 0 || isNamed.has(group)));
 }
 
 /** The first dead-letter partition that ingest has not read up to this end. One that is gone has no more to read. */

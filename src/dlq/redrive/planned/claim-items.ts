@@ -8,6 +8,7 @@ import {
   type Choice,
   type Held,
 } from '../../domain/redrive-item.ts';
+import { redriveDetail } from '../../domain/redrive.ts';
 import { claimMessages, mustRunAlone, type ClaimedBatch, type ClaimTarget } from '../claim-messages.ts';
 import { isSelectable } from './plan-scope.ts';
 import { isPlanned, reopenItems } from './reopen-items.ts';
@@ -156,6 +157,7 @@ async function claimChosen(
     actor,
     limit: choice.claim.length,
     reroute: targetsOf(choice.claim),
+    detail: redriveDetail(id),
   });
   const claimed = new Set(batch.messages.map((message) => message.id));
   const missing = choice.claim.filter(({ messageId }) => !claimed.has(messageId));

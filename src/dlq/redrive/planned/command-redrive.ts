@@ -3,7 +3,13 @@ import { invalidField } from '../../../platform/http/slice-input.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
-import { changeState, statesBefore, type RedriveCommand, type RedriveState } from '../../domain/redrive.ts';
+import {
+  changeState,
+  planLifeHours,
+  statesBefore,
+  type RedriveCommand,
+  type RedriveState,
+} from '../../domain/redrive.ts';
 import { redriveNotFound, redrivesChannel } from './redrives-table.ts';
 
 export type Command = Readonly<{ id: string; command: RedriveCommand; actor: string; reason: string | null }>;
@@ -17,7 +23,13 @@ export async function commandRedrive(db: Database, command: Command): Promise<vo
 }
 
 export async function changeRedrive(tx: Queryable, { id, command, actor, reason }: Command): Promise<void> {
-  const { state, hasCanary } = await lockState(tx, id);
+  const { state, hasCanary, isOld } = await lockState(tx, id);
+  if (command === 'start' && isOld)
+    throw new AppError(
+      'SYS_DLQ_CONFLICT',
+      'conflict',
+      `redrive is expired: it was not started within ${planLifeHours} hours; plan it again`,
+    );
   const next = changeState(state, command);
   if (next === null)
     throw new AppError(
@@ -35,11 +47,18 @@ export async function changeRedrive(tx: Queryable, { id, command, actor, reason 
   await notify(tx, redrivesChannel);
 }
 
-type Locked = Readonly<{ state: RedriveState; hasCanary: boolean }>;
+type Locked = Readonly<{
+  state: RedriveState;
+  hasCanary: boolean;
+  /** A plan that is due to expire, whether or not that was noticed yet. */
+  isOld: boolean;
+}>;
 
 async function lockState(tx: Queryable, id: string): Promise<Locked> {
   const [row] = await tx.query<Locked>(sql`
-    SELECT state, COALESCE(jsonb_typeof(options->'canary') = 'object', false) AS "hasCanary"
+    SELECT state, COALESCE(jsonb_typeof(options->'canary') = 'object', false) AS "hasCanary",
+           COALESCE(state = 'planned'
+             AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour', false) AS "isOld"
     FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
   if (row === undefined) throw redriveNotFound(id);
   return row;

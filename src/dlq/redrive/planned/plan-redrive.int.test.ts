@@ -22,6 +22,7 @@ const leased = new AbortController().signal;
 const depsOf = (db: Database, maxItems: number): PlanDeps => ({
   db,
   maxItems,
+  broker: null,
   republishKey: 'original',
   unwritable: async () => new Map(),
   routesOf: () => ({ unroutable: null, misnamed: null }),
@@ -152,4 +153,62 @@ test('at most a hundred excluded messages are listed per reason', async () => {
   assert.equal(excluded?.length, 1);
   const [only] = excluded;
   assert.deepEqual([only?.reason, only?.count, only?.sample_ids.length], ['dead', 150, 100]);
+});
+
+type Broker = NonNullable<PlanDeps['broker']>;
+
+/** `audit` has read the topic, `other` has not. */
+const brokerWithReaders: Broker = {
+  groups: async () => ['audit', 'other'],
+  committed: async (group) =>
+    group === 'audit' ? [{ topic, topicId: 'id', partition: 0, offset: 5n, metadata: '' }] : [],
+  partitions: async () => ({ clusterId: 'c', partitions: [], troubles: [] }),
+};
+
+test('a plan names the groups that read a topic, also those that did not fail on its messages', async () => {
+  await store(3, 3);
+  await database.db.query(sql`UPDATE dlq.dlq_messages SET consumer_group = 'billing'`);
+  const redrive = await leaseRedrive(database.db, { state: 'planning' });
+  await planRedrive({ ...depsOf(database.db, 1000), broker: brokerWithReaders }, redrive, leased);
+  const counts = (await rowOf(redrive))?.counts;
+  assert.deepEqual(counts?.['targets'], [
+    { topic, count: 3, groups: ['audit', 'billing'], failed_groups: ['billing'] },
+  ]);
+  assert.equal(counts['groups_error'], null);
+});
+
+test('a plan is made although the broker does not tell who reads its topics, and says so', async () => {
+  await store(2, 2);
+  await database.db.query(sql`UPDATE dlq.dlq_messages SET consumer_group = 'billing'`);
+  const groups = async () => assert.fail('GROUP_AUTHORIZATION_FAILED');
+  const redrive = await leaseRedrive(database.db, { state: 'planning' });
+  const deps = { ...depsOf(database.db, 1000), broker: { ...brokerWithReaders, groups } };
+  await planRedrive(deps, redrive, leased);
+  const row = await rowOf(redrive);
+  assert.equal(row?.state, 'planned');
+  assert.deepEqual(row.counts?.['targets'], [
+    { topic, count: 2, groups: ['billing'], failed_groups: ['billing'] },
+  ]);
+  assert.equal(row.counts['groups_error'], 'GROUP_AUTHORIZATION_FAILED');
+});
+
+test('a plan says which redrives have messages of its filter', async () => {
+  await store(5, 5);
+  const others = [];
+  for (const state of ['paused', 'stopped', 'planned'] as const)
+    others.push(await leaseRedrive(database.db, { state }));
+  for (const [i, { id }] of others.entries())
+    await database.db.query(sql`
+      INSERT INTO dlq.redrive_items (redrive_id, position, message_id, planned_epoch, target)
+      SELECT ${id}::uuid, row_number() OVER (), m.id, 0, ${topic}
+      FROM (SELECT id FROM dlq.dlq_messages ORDER BY created_at OFFSET ${i} LIMIT ${i + 1}) AS m`);
+  const redrive = await leaseRedrive(database.db, { state: 'planning' });
+  await planRedrive(depsOf(database.db, 1000), redrive, leased);
+  const counts = (await rowOf(redrive))?.counts;
+  // A plan that was not started excludes nothing.
+  assert.equal(counts?.['selected'], 2);
+  assert.deepEqual(counts['overlaps'], [
+    { redrive_id: others[1]?.id, count: 2 },
+    { redrive_id: others[0]?.id, count: 1 },
+  ]);
 });

@@ -4,6 +4,8 @@ import type { Database, Queryable } from '../../../platform/postgres/database.ts
 import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { stateAfter } from '../../domain/redrive.ts';
+import type { GroupBroker } from '../consumer-groups.ts';
+import { addReaders } from './plan-readers.ts';
 import { findMissingIds, inScope, originColumns, planRows, type Origin, type PlanRow } from './plan-scope.ts';
 import { createPlanTally, type KeyCounts, type PlanCounts } from './plan-tally.ts';
 import { decisionTargets, findPlanTargets, type PlanTargets, type TargetDeps } from './plan-targets.ts';
@@ -14,6 +16,8 @@ export type PlanDeps = TargetDeps &
     db: Database;
     republishKey: 'original' | 'uuid';
     maxItems: number;
+    /** Null without a broker. */
+    broker: GroupBroker | null;
   }>;
 
 /**
@@ -36,9 +40,11 @@ export async function planRedrive(
       : await readSelection(deps, redrive, { place: targets.place, leased }).catch(endOf);
   if (plan === null) return;
   if (typeof plan === 'string') return failPlan(db, redrive, plan);
+  const broker = redrive.kind === 'retry' ? deps.broker : null;
+  const readers = await addReaders(broker, plan.counts.targets, leased);
   await db.transaction(async (tx) => {
     if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: exclusiveLock }))) return;
-    const counts = { ...plan.counts, keys: await countKeys(tx, redrive.id) };
+    const counts = { ...plan.counts, ...readers, keys: await countKeys(tx, redrive.id) };
     await tx.query(sql`
       UPDATE dlq.redrives
       SET state = ${stateAfter('planned')}, planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
@@ -97,6 +103,8 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
           if (placed === null) continue;
           if ('excluded' in placed) {
             tally.exclude(placed.excluded, row.id);
+            if (placed.excluded === 'in_another_redrive' && row.elsewhere !== null)
+              tally.overlap(row.elsewhere);
             continue;
           }
           tally.select({ ...row, target: placed.target });

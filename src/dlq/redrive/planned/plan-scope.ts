@@ -70,7 +70,8 @@ export type PlanRow = Origin &
     hasAttempt: boolean;
     isSelectable: boolean;
     status: string;
-    isElsewhere: boolean;
+    /** The other redrive that has it. */
+    elsewhere: string | null;
   }>;
 
 /** In the order of the original topics, where it is known, so that a key keeps its order. */
@@ -79,18 +80,19 @@ export function planRows(redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' |
     SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
            t.fingerprint, t.routed AS "isRouted", ${hasValue} AS "hasValue",
            (${hasAttempt}) AS "hasAttempt", ${isSelectable(redrive)} AS "isSelectable", t.status,
-           ${isElsewhere(redrive.id)} AS "isElsewhere", ${originColumns}
+           ${otherRedrive(redrive.id)} AS elsewhere, ${originColumns}
     FROM dlq.dlq_messages t
     WHERE ${inScope(redrive)}
     ORDER BY t.original_topic, t.original_partition, t.original_offset, t.created_at, t.id`;
 }
 
-/** Waiting or in flight in another redrive that was started and has not ended. */
-function isElsewhere(redriveId: string): Sql {
-  return sql`EXISTS (
-    SELECT 1 FROM dlq.redrive_items o JOIN dlq.redrives r ON r.id = o.redrive_id
+/** One that was started and has not ended, in which the message waits or is in flight. */
+function otherRedrive(redriveId: string): Sql {
+  return sql`(
+    SELECT o.redrive_id FROM dlq.redrive_items o JOIN dlq.redrives r ON r.id = o.redrive_id
     WHERE o.message_id = t.id AND o.redrive_id <> ${redriveId} AND o.outcome IS NULL
-      AND r.state IN ('running', 'paused', 'stopped'))`;
+      AND r.state IN ('running', 'paused', 'stopped')
+    LIMIT 1)`;
 }
 
 /** Ids of the filter that are not among the live messages. */

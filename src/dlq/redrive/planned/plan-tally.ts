@@ -5,12 +5,24 @@ export type PlanCounts = Readonly<{
   selected: number;
   excluded: readonly Readonly<{ reason: PlanExclusion; count: number; sample_ids: readonly string[] }>[];
   /** The largest ones. */
-  targets: readonly Readonly<{ topic: string; count: number; groups: readonly string[] }>[];
+  targets: readonly PlannedTarget[];
+  /** Why the groups that read the targets could not be found. */
+  groups_error?: string | null;
+  /** The redrives that have messages of the filter, and how many; the largest ones. */
+  overlaps?: readonly Readonly<{ redrive_id: string; count: number }>[];
   /** The largest ones. Missing in plans of older versions, like what follows. */
   fingerprints?: readonly Readonly<{ fingerprint: string | null; count: number }>[];
   keys?: KeyCounts;
   /** Selected messages, of as many targets and fingerprints as possible. */
   sample_ids?: readonly string[];
+}>;
+
+/** `groups` read the topic; `failed_groups` failed on its messages. */
+export type PlannedTarget = Readonly<{
+  topic: string;
+  count: number;
+  groups: readonly string[];
+  failed_groups: readonly string[];
 }>;
 
 /** Messages of one key are sent one after the other: a long key says how much of the order matters. */
@@ -35,6 +47,7 @@ export function createPlanTally() {
   const targets = new Map<string, { count: number; groups: Set<string> }>();
   const fingerprints = new Map<string | null, number>();
   const sample = new Map<string, string>();
+  const overlaps = new Map<string, number>();
   let selected = 0;
   return {
     select({ id, target: topic, consumerGroup, fingerprint }: Selected): void {
@@ -55,13 +68,21 @@ export function createPlanTally() {
       if (found.sample.length < maxListed) found.sample.push(id);
       excluded.set(reason, found);
     },
+    /** A message that another redrive has. */
+    overlap(redriveId: string): void {
+      overlaps.set(redriveId, (overlaps.get(redriveId) ?? 0) + 1);
+    },
     result: (): PlanCounts => ({
       selected,
       excluded: [...excluded].map(([reason, { count, sample: ids }]) => ({ reason, count, sample_ids: ids })),
       targets: largest(
-        [...targets].map(([topic, { count, groups }]) => ({ topic, count, groups: [...groups].toSorted() })),
+        [...targets].map(([topic, { count, groups }]) => {
+          const failed = [...groups].toSorted();
+          return { topic, count, groups: failed, failed_groups: failed };
+        }),
       ),
       fingerprints: largest([...fingerprints].map(([fingerprint, count]) => ({ fingerprint, count }))),
+      overlaps: largest([...overlaps].map(([redrive_id, count]) => ({ redrive_id, count }))),
       sample_ids: [...sample.values()],
     }),
   };

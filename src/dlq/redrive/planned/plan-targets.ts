@@ -77,7 +77,7 @@ export async function findPlanTargets(
 function excludedByState(kind: RedriveKind, row: PlanRow): PlanExclusion | null {
   if (row.status === 'RETRYING') return 'being_retried';
   if (!row.isSelectable) return unselectable(kind, row);
-  return row.isElsewhere ? 'in_another_redrive' : null;
+  return row.elsewhere === null ? null : 'in_another_redrive';
 }
 
 function unselectable(kind: RedriveKind, { status, hasAttempt }: PlanRow): PlanExclusion {

@@ -86,6 +86,8 @@ export async function getRedrive(db: Queryable, id: string): Promise<Redrive> {
 }
 
 export type RedriveListFilter = Readonly<{
+  /** One of these. */
+  states?: readonly RedriveState[];
   policy?: string;
   /** Made by a policy, or by a person. */
   automatic?: boolean;
@@ -97,7 +99,7 @@ export async function listRedrives(
   filter: RedriveListFilter,
   page: PageRequest,
 ): Promise<Listed<Redrive>> {
-  const isListed = madeBy(filter);
+  const isListed = sql`${isInState(filter)} AND ${madeBy(filter)}`;
   const after = page.by === 'keyset' ? page.after : null;
   const isAfter =
     after === null ? sql`true` : sql`(t.created_at, t.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`;
@@ -113,6 +115,10 @@ export async function listRedrives(
     count: { total: total?.count ?? 0, isEstimate: false },
     hasNext: rows.length > page.pageSize,
   };
+}
+
+function isInState({ states }: RedriveListFilter): Sql {
+  return states === undefined ? sql`true` : sql`t.state = ANY(${states}::text[])`;
 }
 
 function madeBy({ policy, automatic }: RedriveListFilter): Sql {

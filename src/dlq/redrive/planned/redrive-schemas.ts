@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { PaginationSchema, pageParameters } from '../../../platform/http/page-schema.ts';
+import { linesParameters, PaginationSchema, pageParameters } from '../../../platform/http/page-schema.ts';
 import { closed, Instant, nullable, Reason, Timestamp, Uuid } from '../../../platform/http/schema-parts.ts';
 import { itemOutcomes } from '../../domain/redrive-item.ts';
 import { statuses } from '../../domain/message.ts';
@@ -103,6 +103,13 @@ export const RedriveListQuery = Type.Object(
         description: 'Only redrives that this retry policy has made.',
       }),
     ),
+    state: Type.Optional(
+      Type.Array(Type.Enum([...redriveStates]), {
+        minItems: 1,
+        maxItems: redriveStates.length,
+        description: 'May be repeated: one of these.',
+      }),
+    ),
     automatic: Type.Optional(
       Type.Boolean({ description: 'true: only those made by policies; false: only those made by people.' }),
     ),
@@ -111,7 +118,7 @@ export const RedriveListQuery = Type.Object(
   closed,
 );
 export const ItemListQuery = Type.Object(
-  { outcome: Type.Optional(Type.Enum([...itemStates])), ...pageParameters },
+  { outcome: Type.Optional(Type.Enum([...itemStates])), ...pageParameters, ...linesParameters },
   closed,
 );
 export const CommandBody = Type.Optional(nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)));
@@ -203,15 +210,31 @@ export const RedriveSchema: TSchema = Type.Object(
         sample_ids: Type.Array(Type.String({ format: 'uuid' }), { description: 'At most 100.' }),
       }),
     ),
+    overlaps: Type.Array(Type.Object({ redrive_id: Type.String({ format: 'uuid' }), count: Count }), {
+      description:
+        'Redrives that were running, paused or stopped at the time of the plan and have messages of the filter; those messages are excluded. The 100 largest.',
+    }),
     targets: Type.Array(
       Type.Object({
         topic: TopicName,
         count: Count,
         groups: Type.Array(Type.String({ examples: ['billing'] }), {
-          description: 'Consumer groups that failed on these messages.',
+          description:
+            'Consumer groups that read the topic: those that failed on these messages, and those that have committed an offset. At most 100.',
         }),
+        failed_groups: Type.Optional(
+          Type.Array(Type.String({ examples: ['billing'] }), {
+            description: 'Those of them that failed on these messages. Missing in plans of older versions.',
+          }),
+        ),
       }),
       { description: 'The 100 largest.' },
+    ),
+    groups_error: nullable(
+      Type.String({
+        description:
+          'Why the broker could not be asked for consumer groups; then `groups` has only those that failed.',
+      }),
     ),
     fingerprints: Type.Array(
       Type.Object({ fingerprint: nullable(Type.String({ examples: ['v2:5f0c2c1e'] })), count: Count }),

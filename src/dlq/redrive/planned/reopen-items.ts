@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import { redriveDetail } from '../../domain/redrive.ts';
 import { isDue } from '../../messages-table.ts';
 import { isSelectable } from './plan-scope.ts';
 import type { LeasedRedrive } from './redrives-table.ts';
@@ -40,6 +41,6 @@ export async function reopenItems(
     )
     INSERT INTO dlq.message_history
       (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
-    SELECT id, 'reopened', ${actor}, ${reason}, was, 'PENDING', retry_count, attempt_no, lease_epoch, ${`redrive ${id}`}
+    SELECT id, 'reopened', ${actor}, ${reason}, was, 'PENDING', retry_count, attempt_no, lease_epoch, ${redriveDetail(id)}
     FROM reopened`);
 }

@@ -5,6 +5,7 @@ import { sql } from '../../../platform/postgres/sql.ts';
 import { allowance, changeRate, spend, startPace, waitMs, type Pace } from '../../domain/pace.ts';
 import { skipReasons } from '../../domain/redrive-item.ts';
 import type { Decision } from '../../domain/redrive-kind.ts';
+import { redriveDetail } from '../../domain/redrive.ts';
 import { finishRedrive } from './end-redrive.ts';
 import { isSelectable } from './plan-scope.ts';
 import { holdRedrive, isWaiting, readRate, sharedLock, type LeasedRedrive } from './redrives-table.ts';
@@ -114,7 +115,7 @@ async function applyNext(
   const done =
     messages.length === 0
       ? new Set<string>()
-      : await decide(tx, { kind, messages, actor, reason, detail: `redrive ${id}` });
+      : await decide(tx, { kind, messages, actor, reason, detail: redriveDetail(id) });
 
   const applied = items.filter(({ messageId }) => done.has(messageId));
   const changed = items.filter(({ isUnchanged }) => !isUnchanged);
