@@ -23,18 +23,13 @@ export const dlq = defineFeature(texts, {
     lazyPage(root, '/dlq/messages', async () => import('./messages/messages-page.tsx'), 'MessagesPage'),
     commandRoute(root, { path: '/dlq/messages/$id', texts, title: 'message', command: 'dlq show <id>' }),
     commandRoute(root, { path: '/dlq/topics', texts, title: 'topics', command: 'dlq topics' }),
-    commandRoute(root, { path: '/dlq/redrives', texts, title: 'redrives', command: 'dlq redrive list' }),
-    commandRoute(root, {
-      path: '/dlq/redrives/new',
-      texts,
-      title: 'newRedrive',
-      command: 'dlq redrive plan --reason <text>',
-    }),
-    commandRoute(root, {
-      path: '/dlq/redrives/$id',
-      texts,
-      title: 'redrive',
-      command: 'dlq redrive show <id>',
-    }),
+    lazyPage(root, '/dlq/redrives', async () => import('./redrives/redrives-page.tsx'), 'RedrivesPage'),
+    lazyPage(
+      root,
+      '/dlq/redrives/new',
+      async () => import('./redrives/new-redrive-page.tsx'),
+      'NewRedrivePage',
+    ),
+    lazyPage(root, '/dlq/redrives/$id', async () => import('./redrives/redrive-page.tsx'), 'RedrivePage'),
   ],
 });

@@ -1,0 +1,55 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useApi } from '../../../components/session/api-context.ts';
+import type { Redrive } from '../../../lib/server-shapes.ts';
+import { hasEnded, isMoving } from './redrive-numbers.ts';
+
+type Command = 'start' | 'pause' | 'resume' | 'cancel';
+
+const movingMs = 1000;
+const restingMs = 5000;
+/** Messages may come back after the end; the page says so sooner or later. */
+const endedMs = 30_000;
+
+/** One redrive, read again as often as it changes. */
+export function useRedrive(id: string) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const path = `/api/v1/dlq/redrives/${encodeURIComponent(id)}`;
+  const query = useQuery({
+    queryKey: ['dlq', 'redrive', id],
+    queryFn: ({ signal }) => api.read<Redrive>(path, signal),
+    refetchInterval: ({ state: { data } }) => {
+      if (data === undefined) return restingMs;
+      if (isMoving(data.value)) return movingMs;
+      return hasEnded(data.value) ? endedMs : restingMs;
+    },
+  });
+  const etag = query.data?.etag ?? null;
+  /** The answer of a command has no entity tag, which the next change needs. */
+  const readAgain = async (): Promise<void> => {
+    for (const list of [
+      ['dlq', 'redrives'],
+      ['dlq', 'redrive-items', id],
+    ])
+      void queries.invalidateQueries({ queryKey: list });
+    await query.refetch();
+  };
+  return {
+    query: { data: query.data?.value, error: query.error, isFetching: query.isFetching },
+    refetch: () => void query.refetch(),
+    command: async (command: Command, reason?: string): Promise<void> => {
+      const body = reason === undefined || reason.trim() === '' ? {} : { reason: reason.trim() };
+      await api.send<Redrive>('POST', `${path}/${command}`, { body });
+      await readAgain();
+    },
+    patch: async (rate: number | null): Promise<void> => {
+      await api.send<Redrive>('PATCH', path, {
+        body: { rate_per_second: rate },
+        ...(etag === null ? {} : { ifMatch: etag }),
+      });
+      await readAgain();
+    },
+  };
+}
+
+export type RedriveHandle = ReturnType<typeof useRedrive>;
