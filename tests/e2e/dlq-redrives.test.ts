@@ -200,6 +200,7 @@ describe('a redrive', () => {
     const startedMs = performance.now();
     await commandRedrive(system.api, id, 'start');
     await eventually(() => assert.ok(sent.length >= 40));
+    assert.match((await showRedrive(system.api, id)).owner ?? '', /./);
     const elapsed = (performance.now() - startedMs) / 1000;
     const paused = await commandRedrive(system.api, id, 'pause');
     assert.equal(paused.state, 'paused');

@@ -11,6 +11,7 @@ export type RedriveView = Readonly<{
   stage: number | null;
   watch_until: string | null;
   waiting_for: string | null;
+  owner: string | null;
   came_back_after: number;
   counts: Readonly<Record<string, number>>;
   excluded: readonly Readonly<{ reason: string; count: number; sample_ids: readonly string[] }>[];

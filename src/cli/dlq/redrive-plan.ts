@@ -11,7 +11,7 @@ import { listenForStop } from '../run-until-signal.ts';
 import { canaryInputs, canaryOf } from './canary.ts';
 import {
   example,
-  pollMs,
+  restMs,
   printRedrive,
   readRedrive,
   reason,
@@ -120,9 +120,10 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
 /** Or until Ctrl-C: the server goes on with the plan. */
 async function untilPlanned(session: ApiSession, id: string, stopAsked: AbortSignal): Promise<Redrive> {
   for (;;) {
+    const startedMs = performance.now();
     const redrive = await readRedrive(session, id);
     if (redrive.state !== 'planning' || stopAsked.aborted) return redrive;
-    await sleep(pollMs, undefined, { signal: stopAsked }).catch(() => {});
+    await sleep(restMs(startedMs), undefined, { signal: stopAsked }).catch(() => {});
   }
 }
 

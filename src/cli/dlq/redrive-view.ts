@@ -20,6 +20,7 @@ export type Redrive = Staged &
     state_reason: string | null;
     reason: string;
     actor: string;
+    owner: string | null;
     options: Readonly<{ rate_per_second: number | null; order: string; reopen?: boolean }>;
     came_back_after: number;
     counts: Counts;
@@ -50,7 +51,15 @@ export const showRoute = 'GET /api/v1/dlq/redrives/{id}';
 export const reason: Input = { flags: '--reason <text>', text: 'reason, for the record' };
 
 /** How often a redrive that is followed is read. */
-export const pollMs = 500;
+const pollMs = 500;
+/** Counting a million messages takes the server a while: at most a tenth of the time goes to it. */
+const shareOfTime = 10;
+const maxPollMs = 10_000;
+
+/** How long to wait before the next read, after one that began then. */
+export function restMs(startedMs: number): number {
+  return Math.min(maxPollMs, Math.max(pollMs, (performance.now() - startedMs) * shareOfTime));
+}
 
 export async function readRedrive(session: ApiSession, id: string): Promise<Redrive> {
   return (await session.call<Redrive>(requestOf(showRoute, [], { id }))).value;
@@ -69,6 +78,7 @@ export function printRedrive(redrive: Redrive, { print, now }: ApiSession): void
     ['order', redrive.kind === 'retry' ? options.order : null],
     ['reopen', options.reopen === true ? 'dead messages and those without an attempt left' : null],
     ...canaryFacts(redrive),
+    ['owner', redrive.owner],
     ['created', instantFact(redrive.created_at, now)],
     ['started', instantFact(redrive.started_at, now)],
     ['finished', instantFact(redrive.finished_at, now)],

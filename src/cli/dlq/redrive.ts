@@ -14,7 +14,7 @@ import { canary, pace, plan } from './redrive-plan.ts';
 import {
   countFacts,
   example,
-  pollMs,
+  restMs,
   printRedrive,
   readRedrive,
   reason,
@@ -96,7 +96,7 @@ const list = listCommand<ListedRedrive>({
     { flags: '--automatic <bool>', text: 'only those of policies, or of people', choices: ['true', 'false'] },
   ],
   examples: ['redrive dlq redrive list', 'redrive dlq redrive list --automatic false'],
-  unused: ['options'],
+  unused: ['options', 'owner'],
   columns: [
     textColumn('ID', ({ id }) => id),
     textColumn('KIND', ({ kind }) => kind),
@@ -188,9 +188,12 @@ const watch = sliceCommand(
       isQuiet: values['json'] === true,
     };
     await withProgress(terminal, progress, async () => {
+      let rest = restMs(performance.now());
       while (isMoving(last) && !stopAsked.aborted) {
-        await sleep(pollMs, undefined, { signal: stopAsked }).catch(() => {});
+        await sleep(rest, undefined, { signal: stopAsked }).catch(() => {});
+        const startedMs = performance.now();
         if (!stopAsked.aborted) last = await readRedrive(session, id);
+        rest = restMs(startedMs);
       }
     });
     if (values['json'] === true) session.print.json(JSON.stringify(last));

@@ -96,6 +96,7 @@ export const kafka = section({
   }),
   publish_timeout: duration('100ms', '5m', {
     default: '5s',
-    description: 'timeout of one publish; a batch of one partition gets at most 5 s of it',
+    description:
+      'timeout of one publish; a batch of one partition gets half of what is left of it, at least 5 s',
   }),
 });

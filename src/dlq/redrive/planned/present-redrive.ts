@@ -23,6 +23,7 @@ export function presentRedrive(redrive: Redrive): Json {
     stage: shownStage(redrive),
     watch_until: timestamp(redrive.watchUntil),
     waiting_for: redrive.waitingFor,
+    owner: redrive.owner,
     selected: receipt?.counts.selected ?? plan?.selected ?? 0,
     created_at: timestamp(redrive.createdAt),
     started_at: timestamp(redrive.startedAt),
@@ -83,11 +84,11 @@ function watchSeconds({ stage, options: { canary = null } }: Redrive, selected: 
 /** What changes while it goes on. */
 export function presentProgress(redrive: Redrive, progress: Progress): RedriveProgress & Json {
   const whole = presentWholeRedrive(redrive, progress);
-  const { id, state_reason, stage, watch_until, waiting_for, counts, came_back_after } = whole;
+  const { id, state_reason, stage, watch_until, waiting_for, owner, counts, came_back_after } = whole;
   const { rate_now, eta_seconds, finished_at } = whole;
   const { state, receipt } = redrive;
   const canary = { stage, watch_until, waiting_for, came_back_after };
-  return { id, state, state_reason, ...canary, counts, rate_now, eta_seconds, finished_at, receipt };
+  return { id, state, state_reason, owner, ...canary, counts, rate_now, eta_seconds, finished_at, receipt };
 }
 
 /** What a redrive without a limit does on two cores; the broker and the database may do more or less. */

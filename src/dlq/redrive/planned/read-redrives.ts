@@ -33,6 +33,8 @@ export type Redrive = Readonly<{
   receipt: Receipt | null;
   stage: number | null;
   waitingFor: string | null;
+  /** The process that plans or runs it. */
+  owner: string | null;
   watchUntil: Date | null;
   frozenAt: Date | null;
   createdAt: Date;
@@ -60,7 +62,8 @@ export type RedriveItem = Readonly<{
 
 const columns: Sql = sql`
   t.id, t.kind, t.revision, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.policy, t.counts AS plan, t.receipt,
-  t.stage, t.waiting_for AS "waitingFor", ${epochMs(sql`t.watch_until`)} AS "watchUntil",
+  t.stage, t.waiting_for AS "waitingFor",
+  CASE WHEN t.receipt IS NULL AND t.lease_until > clock_timestamp() THEN t.lease_owner END AS owner, ${epochMs(sql`t.watch_until`)} AS "watchUntil",
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
   ${exactInstant(sql`t.created_at`)} AS "createdAtExact", ${epochMs(sql`t.started_at`)} AS "startedAt",
   ${epochMs(sql`t.finished_at`)} AS "finishedAt"`;

@@ -175,6 +175,9 @@ const about = {
       examples: ['consumer group billing is at offset 3 of orders.v1/0, not beyond 7'],
     }),
   ),
+  owner: nullable(
+    Type.String({ description: 'The process that plans or runs it; after its end another one takes over.' }),
+  ),
 };
 
 const times = {

@@ -14,6 +14,10 @@ export const noLaterThan = (deadline: Deadline, timeoutMs: number): Deadline => 
   signal: deadline.signal,
 });
 
+/** Halfway to the deadline, but not before that time has passed if the deadline allows it. */
+export const halfwayTo = (deadline: Deadline, atLeastMs: number): Deadline =>
+  noLaterThan(deadline, Math.max(atLeastMs, (deadline.atMs - performance.now()) / 2));
+
 export const hasPassed = (deadline: Deadline): boolean =>
   deadline.signal?.aborted === true || performance.now() >= deadline.atMs;
 

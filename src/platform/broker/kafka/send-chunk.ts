@@ -3,7 +3,7 @@ import { sleep } from '../../../kernel/clock.ts';
 import type { Compression, OutgoingRecord, PublishFault, PublishResult } from '../port.ts';
 import { offered } from './api-version.ts';
 import type { Cluster } from './cluster.ts';
-import { hasPassed, noLaterThan, type Deadline } from './deadline.ts';
+import { halfwayTo, hasPassed, type Deadline } from './deadline.ts';
 import {
   faultBeforeSend,
   faultOf,
@@ -42,8 +42,11 @@ type Attempt =
       message: string;
     }>;
 
-/** Of a batch, whatever its caller allows: partitions behind a broker that hangs must not wait for each other. */
-const sendDeadlineMs = 5000;
+/**
+ * A batch gets half of the time that its caller has left, and at least this much: the partitions that wait for their
+ * turn behind a broker that hangs need the rest.
+ */
+const leastSendMs = 5000;
 /** A leader election takes a few hundred milliseconds. */
 const retryDelayMs = 150;
 /** Long enough for a leader to move or to load. */
@@ -71,7 +74,7 @@ export async function sendChunk(
   chunk: Chunk,
   callerDeadline: Deadline,
 ): Promise<SendOutcome> {
-  const deadline = noLaterThan(callerDeadline, sendDeadlineMs);
+  const deadline = halfwayTo(callerDeadline, leastSendMs);
   const messages = toMessages(chunk);
   let mayBeWritten = false;
   for (let attempt = 0; ; attempt++) {
