@@ -612,6 +612,7 @@ export type Operations = {
         stage: number | null;
         watch_until: string | null;
         waiting_for: string | null;
+        owner: string | null;
         selected: number;
         created_at: string;
         started_at: string | null;

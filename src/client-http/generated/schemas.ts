@@ -669,6 +669,7 @@ export type Redrive = Readonly<{
   stage: number | null;
   watch_until: string | null;
   waiting_for: string | null;
+  owner: string | null;
   /** `selected` is the sum of the others but `excluded`. `quiet`: published, and the window of its stage has closed. */
   counts: Readonly<{
     selected: number;

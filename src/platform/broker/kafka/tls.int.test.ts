@@ -9,6 +9,7 @@ import { kafkaForTests, whyNoKafka, type SharedKafka } from '../../../../tools/k
 import { plainUser, scramUser } from '../../../../tools/kafka/start-kafka.ts';
 import { newTopic, readAll, record } from '../../../../tests/support/broker-conformance/fixtures.ts';
 import { loopbackTls } from '../../../../tests/support/loopback-tls.ts';
+import { eventually } from '../../../../tests/support/eventually.ts';
 import { createClientToken } from './client-token.ts';
 import { createKafkaBroker, type KafkaBrokerOptions } from './kafka-broker.ts';
 
@@ -109,7 +110,8 @@ describe('Kafka over TLS', { skip: await whyNoKafka() }, () => {
       over('SASL_SSL', { tls: { ca }, sasl: { mechanism: 'SCRAM-SHA-512', login } }),
     );
     const topic = newTopic();
-    await broker.createTopic(topic, 1);
+    // The broker that answers the command knows a new user a moment before it lets that user in.
+    await eventually(() => broker.createTopic(topic, 1));
     let acked = 0;
     const publishUntil = async (condition: () => boolean): Promise<void> => {
       const giveUpAt = performance.now() + 60_000;
