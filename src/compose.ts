@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { accessMigrations, createAccess } from './access/index.ts';
 import { auditMigrations } from './audit/index.ts';
 import { apiTags } from './compose/api-tags.ts';
-import { createBroker, kafkaName } from './compose/create-broker.ts';
+import { createMasterKey } from './compose/create-master-key.ts';
+import { kafkaName, openBroker } from './compose/create-broker.ts';
 import { openDatabase } from './compose/open-database.ts';
 import { openSchema } from './compose/open-schema.ts';
 import { openWake } from './compose/open-wake.ts';
@@ -61,6 +62,7 @@ export type System = Readonly<{
 
 /** For commands that need no running server. */
 export { archiveMessages, deriveFingerprints, purgeArchive, recountMessages } from './dlq/index.ts';
+export { payloadsFor } from './compose/open-payloads.ts';
 export { checkWorkflow } from './saga/index.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './saga/index.ts';
 
@@ -193,17 +195,6 @@ async function openParts(
   };
 }
 
-async function openBroker(
-  { kafka, saga }: Config,
-  wrap: (broker: Broker) => Broker = (broker) => broker,
-): Promise<Broker | null> {
-  const connected = createBroker(kafka);
-  const broker = connected === null ? null : wrap(connected);
-  // The local broker does not create topics on demand.
-  if (kafka.local) await broker?.createTopic(saga.eventsTopic, 3);
-  return broker;
-}
-
 type Slices = ReturnType<typeof createSlices>;
 
 function createSlices(config: Config, parts: Parts) {
@@ -211,6 +202,7 @@ function createSlices(config: Config, parts: Parts) {
   const { kafka } = config;
   const dlq = createDlq({
     ...parts,
+    masterKey: createMasterKey(config.protect),
     options: {
       ...config.dlq,
       topicPatterns: kafka.dlqTopicPattern,
@@ -218,6 +210,7 @@ function createSlices(config: Config, parts: Parts) {
       publishTimeoutMs: kafka.publishTimeoutMs,
       discoveryIntervalMs: kafka.discoveryIntervalMs,
       maxBytesInFlight: kafka.fetchMaxBytesInFlight,
+      encryptedTopics: config.protect.encrypt.topics,
     },
   });
   const notify = createNotify({

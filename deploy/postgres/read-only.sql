@@ -15,7 +15,7 @@ WHERE nspname IN ('platform', 'dlq', 'outbox', 'jobs', 'saga', 'access', 'audit'
   AND attnum > 0 AND NOT attisdropped
   AND atttypid NOT IN ('json'::regtype, 'jsonb'::regtype, 'bytea'::regtype)
   AND attname NOT IN ('error', 'error_message', 'error_stack', 'stack', 'last_error', 'detail', 'summary', 'answer',
-                      'state_reason', 'last_result', 'template')
+                      'state_reason', 'last_result', 'template', 'wrapped')
   -- The error with which a message came back.
   AND (relname, attname) <> ('redrive_items', 'reason')
 GROUP BY nspname, relname \gexec

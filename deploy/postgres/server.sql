@@ -13,6 +13,8 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA platform, dlq, outbox, jobs, saga, access GRA
 REVOKE INSERT, UPDATE, DELETE ON platform.migrations FROM :"role";
 REVOKE ALL ON platform.dlq_positions FROM :"role";
 REVOKE UPDATE, DELETE ON outbox.outbox_audit FROM :"role";
+-- What was encrypted with a data key is lost with it.
+REVOKE DELETE ON platform.data_keys FROM :"role";
 -- The audit log is read and added to, never changed; its old months are dropped by a function of the owner.
 GRANT USAGE ON SCHEMA audit TO :"role";
 GRANT SELECT, INSERT ON audit.events, audit.seals TO :"role";

@@ -1,5 +1,6 @@
 import { readLogin } from '../config/layers/secret.ts';
 import { contentsOf } from '../config/layers/tls-files.ts';
+import type { Config } from '../config/config.ts';
 import type { KafkaConfig } from '../config/resolve/resolve-kafka.ts';
 import { createClientToken } from '../platform/broker/kafka/client-token.ts';
 import { createKafkaBroker } from '../platform/broker/kafka/kafka-broker.ts';
@@ -34,4 +35,15 @@ function credentialsOf(sasl: NonNullable<KafkaConfig['sasl']>): SaslCredentials 
 export function kafkaName(kafka: KafkaConfig): string {
   if (!kafka.enabled) return 'off';
   return kafka.local ? 'local, in this process' : kafka.brokers.join(',');
+}
+
+export async function openBroker(
+  { kafka, saga }: Config,
+  wrap: (broker: Broker) => Broker = (broker) => broker,
+): Promise<Broker | null> {
+  const connected = createBroker(kafka);
+  const broker = connected === null ? null : wrap(connected);
+  // The local broker does not create topics on demand.
+  if (kafka.local) await broker?.createTopic(saga.eventsTopic, 3);
+  return broker;
 }

@@ -26,6 +26,7 @@ import { resolveJobs, type JobsConfig } from './resolve/resolve-jobs.ts';
 import { resolveKafka, type KafkaConfig } from './resolve/resolve-kafka.ts';
 import { resolveNotify, type NotifierConfig } from './resolve/resolve-notify.ts';
 import { resolveOutbox, type OutboxConfig } from './resolve/resolve-outbox.ts';
+import { resolveProtect, type ProtectConfig } from './resolve/resolve-protect.ts';
 import { resolveServices, type ServiceConfig } from './resolve/resolve-services.ts';
 import { keysIn } from './schema-keys.ts';
 import { schema, type Settings } from './schema.ts';
@@ -41,6 +42,7 @@ export type Config = Omit<
     database: DatabaseConfig;
     kafka: KafkaConfig;
     dlq: DlqConfig;
+    protect: ProtectConfig;
     outbox: OutboxConfig;
     jobs: JobsConfig;
     services: readonly ServiceConfig[];
@@ -90,6 +92,7 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
     database: resolveDatabase(values.database, check),
     kafka,
     dlq: resolveDlq(values.dlq, kafka, check),
+    protect: resolveProtect(values.protect, check),
     outbox,
     jobs: resolveJobs(values.jobs, check),
     services: resolveServices(values.services, values.saga, check),

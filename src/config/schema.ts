@@ -30,6 +30,7 @@ import { jobs } from './sections/jobs.ts';
 import { kafka } from './sections/kafka.ts';
 import { notifiers } from './sections/notify.ts';
 import { outbox } from './sections/outbox.ts';
+import { protect } from './sections/protect.ts';
 import { services } from './sections/services.ts';
 
 const app = section({
@@ -166,6 +167,7 @@ export const schema = section({
   secrets,
   roles,
   dlq,
+  protect,
   outbox,
   jobs,
   notify: notifiers({

@@ -20,6 +20,7 @@ import type { Wake } from '../platform/work/wake.ts';
 import { messages } from './messages-table.ts';
 import { hasRow, type Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
+import type { MasterKey } from '../platform/protect/master-key.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { endSpan, startSend } from '../platform/telemetry/message-spans.ts';
 import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
@@ -38,11 +39,12 @@ import { addPolicyRoutes } from './redrive/policies/policy-routes.ts';
 import { addRedrivePlanRoutes } from './redrive/planned/redrive-routes.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
 import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
+import type { Payloads } from './domain/payloads.ts';
 import { routeByRules, routeByRulesOrName, type OriginalTopicRule } from './domain/original-topic.ts';
 import type { Compression } from '../kernel/broker-record.ts';
 import { createTargetRule } from './domain/target-rule.ts';
 import { messageGauges } from './upkeep/gauges.ts';
-import { ingestCheck } from './ingest/ingest-check.ts';
+import { createBrokerChecks } from './ingest/broker-checks.ts';
 import { archiveMessages, createMessageArchive, purgeArchive } from './upkeep/archive.ts';
 import { deriveFingerprints } from './upkeep/derive-fingerprints.ts';
 import { createGroupRetention } from './upkeep/group-retention.ts';
@@ -50,6 +52,7 @@ import { createMessageIndexer, indexCheck } from './upkeep/index-messages.ts';
 import { createRedriveRetention } from './upkeep/redrive-retention.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
+import { createProtection, type Protection, type ProtectionDeps } from './protect/create-protection.ts';
 import { createIngestMetrics } from './ingest/ingest-metrics.ts';
 import { createFingerprintStore } from './ingest/store-fingerprints.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
@@ -73,6 +76,8 @@ export type DlqOptions = Readonly<{
   publishTimeoutMs: number;
   discoveryIntervalMs: number;
   maxBytesInFlight: number;
+  /** Patterns of the topics whose messages are stored encrypted. */
+  encryptedTopics: readonly string[];
   autoRetry: readonly RetryPolicy[];
 }>;
 
@@ -81,6 +86,8 @@ export type DlqDeps = Readonly<{
   worker: Worker;
   /** Null without Kafka: the API works, and a retry reports that it sent nothing. */
   broker: Broker | null;
+  /** Wraps the keys of encrypted messages; null if none is configured. */
+  masterKey: MasterKey | null;
   wake: Wake;
   replica: Replica;
   clock: Clock;
@@ -128,15 +135,21 @@ export const dlqMigrations: MigrationSource = {
   },
 };
 
+/** For commands that read messages without running the slice, too. */
+export function openPayloads(deps: Omit<ProtectionDeps, 'isJson'>): Protection {
+  return createProtection({ ...deps, isJson: isJsonForPostgres });
+}
+
 export function createDlq(deps: DlqDeps): Dlq {
   const { db, broker, options } = deps;
   const log = deps.logger.child({ slice: 'dlq' });
   const isDeadLetterTopic = compileGlobs(options.topicPatterns);
   const running = createRunningWork('dlq retries');
-  const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running });
+  const { payloads, check: encryptionCheck } = openPayloads({ ...deps, ...options });
+  const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running, payloads });
   const makeId = createUuidMaker(deps.clock);
   const policies = createPolicies({ ...deps, log, makeId, isDeadLetterTopic }, options.autoRetry);
-  const reader = broker === null ? null : createReader({ ...deps, broker }, log, isDeadLetterTopic);
+  const reader = broker === null ? null : createReader({ ...deps, broker, payloads }, log, isDeadLetterTopic);
 
   return {
     addRoutes: (app, stopping) => addRoutes(app, deps, { ...retryDeps, makeId, stopping }),
@@ -164,7 +177,7 @@ export function createDlq(deps: DlqDeps): Dlq {
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),
     maintenance: [...createMaintenance(deps, log), ...policies.services],
-    checks: [indexCheck(db), ...policies.checks, ...createBrokerChecks(deps, reader)],
+    checks: [indexCheck(db), encryptionCheck, ...policies.checks, ...createBrokerChecks({ ...deps, ...options }, reader)],
   };
 }
 
@@ -173,13 +186,14 @@ function addRoutes(
   { db, broker }: DlqDeps,
   { makeId, ...retryDeps }: RetryAllDeps & Readonly<{ makeId: () => string }>,
 ): void {
-  const { isDeadLetterTopic, isAllowedTarget, stopping } = retryDeps;
+  const { isDeadLetterTopic, isAllowedTarget, stopping, payloads } = retryDeps;
   // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
   app.setReplySerializer((payload) => stringifyWithRaw(payload));
-  addBrowseRoutes(app, { db, broker, isJson: isJsonForPostgres });
+  addBrowseRoutes(app, { db, broker, payloads, isJson: isJsonForPostgres });
   addRedriveRoutes(app, retryDeps);
   addRedrivePlanRoutes(app, {
     db,
+    payloads,
     makeId,
     maxItems: maxRedriveItems,
     stopping,
@@ -189,11 +203,12 @@ function addRoutes(
   addDecideRoutes(app, {
     db,
     broker,
+    payloads,
     isDeadLetterTopic,
     isAllowedTarget,
     isJson: isJsonForPostgres,
     findHead: (id) => findHead(db, id),
-    getMessage: (id) => getMessage(db, id),
+    getMessage: (id) => getMessage(db, id, payloads),
     reserveMessage: (request, id) => reserveMessage(db, request, id),
     reap: (id) => reapAttempts(db, id),
   });
@@ -205,7 +220,8 @@ function createRetryDeps(
   {
     isDeadLetterTopic,
     running,
-  }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean; running: RunningWork }>,
+    payloads,
+  }: Readonly<{ isDeadLetterTopic: (topic: string) => boolean; running: RunningWork; payloads: Payloads }>,
 ): Omit<RetryAllDeps, 'stopping'> {
   const { db, worker, broker, metrics, options } = deps;
   const retries = metrics.counter({
@@ -217,6 +233,7 @@ function createRetryDeps(
   const gate = createSoloGate();
   return {
     worker,
+    payloads,
     leaseMs: options.retryLeaseMs,
     batchSize: retryBatchSize,
     publish: broker === null ? null : createPublish(broker, metrics, options.publishTimeoutMs),
@@ -280,7 +297,7 @@ function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logge
 }
 
 function createReader(
-  deps: DlqDeps & Readonly<{ broker: Broker }>,
+  deps: DlqDeps & Readonly<{ broker: Broker; payloads: Payloads }>,
   log: Logger,
   isDeadLetterTopic: (topic: string) => boolean,
 ): PartitionReader {
@@ -290,6 +307,7 @@ function createReader(
     db,
     worker,
     broker,
+    payloads: deps.payloads,
     decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
     maxRetries: options.maxRetries,
     makeId: createUuidMaker(deps.clock),
@@ -316,30 +334,4 @@ function createReader(
     },
     onError: (what, error) => log.warn({ err: error }, `reading dead letters: ${what} failed`),
   });
-}
-
-function createBrokerChecks(
-  { db, broker, options }: DlqDeps,
-  reader: PartitionReader | null,
-): readonly HealthCheck[] {
-  if (broker === null) return [];
-  const { openTransactionAlertMs } = options;
-  const discoveryTrouble = () => reader?.discoveryTrouble() ?? { failure: null, denied: [] };
-  return [brokerCheck(broker), ingestCheck({ db, openTransactionAlertMs, discoveryTrouble })];
-}
-
-/** Without a broker the service is degraded: stored messages can be read, and retries fail. */
-function brokerCheck(broker: Broker): HealthCheck {
-  return {
-    name: 'kafka',
-    critical: false,
-    async check(signal) {
-      try {
-        await broker.clusterId(signal);
-        return { status: 'healthy' };
-      } catch (error) {
-        return { status: 'degraded', message: messageOf(error) };
-      }
-    },
-  };
 }

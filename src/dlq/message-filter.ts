@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import type { NameFilter } from '../kernel/access/scope.ts';
 import { likePattern } from '../kernel/glob/like-pattern.ts';
 import { invalidField } from '../platform/http/slice-input.ts';
 import { isNamed } from '../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 import type { Status } from './domain/message.ts';
+import type { LookupHashes } from './domain/payloads.ts';
 
 /** Which messages are meant: those for which all fields hold. */
 export type MessageFilter = Readonly<{
@@ -25,6 +27,8 @@ export type MessageFilter = Readonly<{
   isArchived?: boolean;
   /** All its words, in any order and case, in the error or the beginning of the value. */
   text?: string;
+  /** How messages with the key are found if they are encrypted. */
+  hashes?: LookupHashes | null;
   /** The original topics that the caller may see; by default all. */
   names?: NameFilter;
   /** What must not hold; of several values none. */
@@ -87,7 +91,7 @@ export function conditionsOf(
     ...has('status', status, (some) => sql`t.status = ANY(${some}::text[])`),
     ...has('fingerprint', fingerprint, (one) => sql`t.fingerprint = ${one}`),
     ...has('errorClass', errorClass, (one) => sql`t.error_class = ${one}`),
-    ...has('key', key, (one) => sql`t.message_key = convert_to(${one}, 'UTF8')`),
+    ...has('key', key, (one) => hasKey(one, filter)),
     ...has('consumerGroup', consumerGroup, (one) => sql`t.consumer_group = ${one}`),
     ...has('isUnroutable', isUnroutable, (is) => (is ? sql`t.unroutable` : sql`NOT t.unroutable`)),
     ...has('hasEdit', hasEdit, (is) => (is ? sql`t.version > 0` : sql`t.version = 0`)),
@@ -98,8 +102,20 @@ export function conditionsOf(
     ...isNoneOf(sql`t.fingerprint`, not.fingerprint),
     ...isNoneOf(sql`t.error_class`, not.errorClass),
     ...isNoneOf(sql`t.consumer_group`, not.consumerGroup),
-    ...(not.key ?? []).map((one) => sql`t.message_key IS DISTINCT FROM convert_to(${one}, 'UTF8')`),
+    ...(not.key ?? []).map((one) => sql`NOT COALESCE(${hasKey(one, filter)}, false)`),
   ];
+}
+
+function hasKey(key: string, { hashes = null }: MessageFilter): Sql {
+  const isKey = sql`t.message_key = convert_to(${key}, 'UTF8')`;
+  return hashes === null ? isKey : sql`(${isKey} OR t.key_hmac = ${hashes.ofKey(Buffer.from(key))}::bytea)`;
+}
+
+/** The hashes by which the index finds a key. */
+export function keyHashes(key: string, { hashes = null }: MessageFilter): readonly Buffer[] {
+  const bytes = Buffer.from(key);
+  const sha256 = createHash('sha256').update(bytes).digest();
+  return hashes === null ? [sha256] : [sha256, hashes.ofKey(bytes)];
 }
 
 /** Also true where the column is null. */
@@ -129,11 +145,17 @@ function hasTopic(topic: string): Sql {
   return sql`(t.original_topic LIKE ${pattern} OR t.source_topic LIKE ${pattern})`;
 }
 
+/** Of an encrypted message only the error. */
+function searchedText(row: Sql): Sql {
+  return sql`dlq.search_vector(${row}.error_class, ${row}.error_message, ${row}.payload,
+    CASE WHEN ${row}.data_key IS NULL THEN ${row}.raw_value END)`;
+}
+
 /** A message that is not indexed yet is read itself, so that this is exact at any time. */
 function hasText(words: string, facets: Sql): Sql {
   return sql`COALESCE(
     (SELECT f.search FROM ${facets} f WHERE f.message_id = t.id),
-    dlq.search_vector(t.error_class, t.error_message, t.payload, t.raw_value)) @@ dlq.search_query(${words})`;
+    ${searchedText(sql`t`)}) @@ dlq.search_query(${words})`;
 }
 
 /** All live messages with these words, by the index. Messages that are not indexed yet are read themselves. */
@@ -143,7 +165,7 @@ export function idsWithText(words: string): Sql {
     UNION ALL
     SELECT m.id FROM dlq.index_queue q CROSS JOIN unnest(q.message_ids) AS queued (id)
     JOIN dlq.dlq_messages m ON m.id = queued.id
-    WHERE dlq.search_vector(m.error_class, m.error_message, m.payload, m.raw_value) @@ dlq.search_query(${words})`;
+    WHERE ${searchedText(sql`m`)} @@ dlq.search_query(${words})`;
 }
 
 /** When the oldest message that waits for the indexer was queued; now if none waits. */

@@ -45,6 +45,8 @@ export function presentMessage(message: Message): Json {
     version: message.version,
     ...(message.isPayloadOmitted ? { payload_omitted: true } : {}),
     ...(message.isKeyOmitted ? { key_omitted: true } : {}),
+    ...(message.isSealed ? { encrypted: true } : {}),
+    ...(message.unreadable === null ? {} : { unreadable: message.unreadable }),
   };
 }
 

@@ -98,6 +98,12 @@ const messageFacts = {
   key_omitted: Type.Optional(
     Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
   ),
+  encrypted: Type.Optional(Type.Literal(true, { description: 'Its record is stored encrypted.' })),
+  unreadable: Type.Optional(
+    Type.Enum(['SYS_DLQ_KEY_UNAVAILABLE', 'SYS_DLQ_CANNOT_DECRYPT'], {
+      description: 'Why key, payload and stack are missing: they cannot be decrypted.',
+    }),
+  ),
 };
 
 /** The present functions make the responses; their schemas only describe them. */

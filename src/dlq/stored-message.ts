@@ -6,6 +6,7 @@ import type { ItemScope } from '../platform/http/access/route-access.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import type { MessageState, Status } from './domain/message.ts';
+import type { UnreadableCode } from './domain/payloads.ts';
 
 /** A message as the flows hand it to each other. */
 export type Message = Readonly<{
@@ -54,6 +55,10 @@ export type Message = Readonly<{
   /** With the version it is the entity tag. */
   epoch: bigint;
   isArchived: boolean;
+  /** Its record is stored encrypted. */
+  isSealed: boolean;
+  /** Why its key, payload and stack are not shown; null if they are. */
+  unreadable: UnreadableCode | null;
 }>;
 
 /** What decides which actions are allowed, without the texts and bytes, which can be large. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { clearPayloads } from '../../src/dlq/domain/payloads.ts';
 import type { RedriveKind } from '../../src/dlq/domain/redrive-kind.ts';
 import type { RedriveState } from '../../src/dlq/domain/redrive.ts';
 import type { LeasedRedrive, RedriveOptions } from '../../src/dlq/redrive/planned/redrives-table.ts';
@@ -43,6 +44,7 @@ export function runDeps(db: Database, publish: Publish, more: Partial<RunDeps> =
   return {
     db,
     worker: createTestWorker(db),
+    payloads: clearPayloads,
     leaseMs: 30_000,
     publish,
     publishTimeoutMs: 1000,

@@ -26,7 +26,7 @@ export function addFingerprintsCommand(dlq: Command, terminal: Terminal): void {
 
 async function derive(terminal: Terminal, args: DeriveArgs): Promise<void> {
   const config = configFrom(args, {}, terminal);
-  const { deriveFingerprints } = await import('../../compose.ts');
+  const { deriveFingerprints, payloadsFor } = await import('../../compose.ts');
   let done = 0;
   const progress = {
     label: 'deriving',
@@ -36,11 +36,20 @@ async function derive(terminal: Terminal, args: DeriveArgs): Promise<void> {
     total: undefined,
   };
   const derived = await withDatabase(config, (db) =>
-    migrated(() => withProgress(terminal, progress, () => deriveFingerprints(db, (count) => (done = count)))),
+    migrated(() =>
+      withProgress(terminal, progress, () =>
+        deriveFingerprints(
+          { db, payloads: payloadsFor(config, db) },
+          (count) => (done = count),
+        ),
+      ),
+    ),
   );
   const print = createPrinter(terminal);
   if (args.json === true) return print.json(JSON.stringify(derived));
   print.line(`derived the fingerprints of ${derived.changed} messages`);
   if (derived.skipped > 0)
-    print.note(`${derived.skipped} messages were locked; run the command again for them`);
+    print.note(
+      `${derived.skipped} messages were locked, or could not be decrypted; run the command again for them`,
+    );
 }

@@ -4,12 +4,18 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { joinSql, sql } from '../../platform/postgres/sql.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import { statuses, type Status } from '../domain/message.ts';
+import { clearPayloads, type Payloads } from '../domain/payloads.ts';
 import { selectGroups, type Group } from './list-groups.ts';
 
 export type GroupDetails = Readonly<{
   group: Group;
   /** Of the newest messages; a key is null where the record has none. */
-  topKeys: readonly Readonly<{ key: Buffer | null; count: number }>[];
+  topKeys: readonly Readonly<{
+    key: Buffer | null;
+    count: number;
+    /** Why an encrypted key is not shown. */
+    unreadable?: string;
+  }>[];
   byTopic: readonly Readonly<{
     topic: string;
     consumerGroup: string | null;
@@ -18,11 +24,18 @@ export type GroupDetails = Readonly<{
 }>;
 
 /** The group of a fingerprint or of a prefix that no other fingerprint has. */
-export async function findGroup(db: Queryable, text: string): Promise<GroupDetails> {
+export async function findGroup(
+  db: Queryable,
+  text: string,
+  payloads: Payloads = clearPayloads,
+): Promise<GroupDetails> {
   const fingerprint = await wholeFingerprint(db, text);
   const [group] = await selectGroups(db, { fingerprint }, { after: null, offset: 0, pageSize: 1 });
   if (group === undefined) throw groupNotFound(text);
-  const [topKeys, byTopic] = await Promise.all([listTopKeys(db, fingerprint), countByTopic(db, fingerprint)]);
+  const [topKeys, byTopic] = await Promise.all([
+    listTopKeys(db, fingerprint, payloads),
+    countByTopic(db, fingerprint),
+  ]);
   return { group, topKeys, byTopic };
 }
 
@@ -60,26 +73,56 @@ const listedKeys = 10;
 const listedKeyBytes = 1024;
 
 /** The keys with the most messages among the newest messages, which the index has found before any is read. */
-async function listTopKeys(db: Queryable, fingerprint: string): Promise<GroupDetails['topKeys']> {
+async function listTopKeys(
+  db: Queryable,
+  fingerprint: string,
+  payloads: Payloads,
+): Promise<GroupDetails['topKeys']> {
   const newest = statuses.map(
     (status) => sql`(
       SELECT t.created_at, t.id FROM dlq.dlq_messages t
       WHERE t.fingerprint = ${fingerprint} AND t.status = ${status}
       ORDER BY t.created_at DESC, t.id DESC LIMIT ${readForKeys})`,
   );
-  return db.query<{ key: Buffer | null; count: number }>(sql`
+  const rows = await db.query<TopKeyRow>(sql`
     WITH newest AS MATERIALIZED (
       SELECT id FROM (${joinSql(newest, sql` UNION ALL `)}) AS ranges
       ORDER BY created_at DESC, id DESC LIMIT ${readForKeys}
     )
-    SELECT m.key, count(*)::int AS count
+    SELECT m.key, m.is_sealed, count(*)::int AS count, (array_agg(newest.id))[1] AS id
     FROM newest CROSS JOIN LATERAL (
-      SELECT substring(t.message_key FOR ${listedKeyBytes}) AS key FROM dlq.dlq_messages t
+      SELECT COALESCE(t.key_hmac, substring(t.message_key FOR ${listedKeyBytes})) AS key,
+             t.key_hmac IS NOT NULL AS is_sealed
+      FROM dlq.dlq_messages t
       WHERE t.id = newest.id OFFSET 0
     ) AS m
-    GROUP BY m.key
+    GROUP BY m.key, m.is_sealed
     ORDER BY count(*) DESC, m.key
     LIMIT ${listedKeys}`);
+  return openTopKeys(db, rows, payloads);
+}
+
+type TopKeyRow = Readonly<{ key: Buffer | null; is_sealed: boolean; count: number; id: string }>;
+
+/** Encrypted keys were grouped by their hashes: one message of each tells the key. */
+async function openTopKeys(
+  db: Queryable,
+  rows: readonly TopKeyRow[],
+  payloads: Payloads,
+): Promise<GroupDetails['topKeys']> {
+  const ids = rows.flatMap(({ is_sealed, id }) => (is_sealed ? [id] : []));
+  if (ids.length === 0) return rows.map(({ key, count }) => ({ key, count }));
+  const stored = await db.query<{ id: string; key: Buffer }>(sql`
+    SELECT t.id, t.message_key AS key FROM dlq.dlq_messages t WHERE t.id = ANY(${ids}::uuid[])`);
+  const opened = await payloads.open(stored.map(({ id, key }) => ({ id, isSealed: true, parts: { key } })));
+  const keys = new Map(stored.map(({ id }, i) => [id, opened[i]]));
+  return rows.map(({ is_sealed, key, count, id }) => {
+    if (!is_sealed) return { key, count };
+    const one = keys.get(id);
+    return one === undefined || one.error !== null
+      ? { key: null, count, unreadable: one?.error?.code ?? 'SYS_DLQ_CANNOT_DECRYPT' }
+      : { key: one.parts.key.subarray(0, listedKeyBytes), count };
+  });
 }
 
 const listedTopics = 1000;

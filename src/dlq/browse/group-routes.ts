@@ -4,6 +4,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import { presentKey, timestamp, type Json } from '../present.ts';
 import { findGroup, type GroupDetails } from './find-group.ts';
 import * as schemas from './group-schemas.ts';
@@ -14,7 +15,10 @@ const cursorShape: CursorShape = ['timestamp', 'text'];
 /** More than a group with 20 long topic names usually takes. */
 const groupBytes = 20_000;
 
-export function addGroupRoutes(app: HttpApp, db: Queryable): void {
+export function addGroupRoutes(
+  app: HttpApp,
+  { db, payloads }: Readonly<{ db: Queryable; payloads: Payloads }>,
+): void {
   addListRoute(app, {
     slice: 'dlq',
     path: root,
@@ -48,7 +52,7 @@ export function addGroupRoutes(app: HttpApp, db: Queryable): void {
     },
     async (request, reply) => {
       await request.reserveAnswer(detailsBytes);
-      return reply.send(presentDetails(await findGroup(db, request.params.fingerprint)));
+      return reply.send(presentDetails(await findGroup(db, request.params.fingerprint, payloads)));
     },
   );
 }
@@ -98,7 +102,7 @@ function presentDetails({ group, topKeys, byTopic }: GroupDetails): Json {
   return {
     ...presentGroup(group),
     why: { version, class: errorClass, template, frame },
-    top_keys: topKeys.map(({ key, count }) => ({ ...presentKey(key), count })),
+    top_keys: topKeys.map(({ key, ...rest }) => ({ ...presentKey(key), ...rest })),
     by_topic: byTopic.map(({ topic, consumerGroup, counts }) => ({
       topic,
       consumer_group: consumerGroup,

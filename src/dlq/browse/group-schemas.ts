@@ -91,6 +91,9 @@ export const GroupSchema: TSchema = Type.Object(
         key: nullable(Type.String({ examples: ['order-7'] })),
         key_base64: Type.Optional(Type.String({ description: 'Only if the key is not text.' })),
         count: Type.Integer(),
+        unreadable: Type.Optional(
+          Type.String({ description: 'Why the key is missing: it cannot be decrypted.' }),
+        ),
       }),
       { description: 'The 10 most frequent keys of the newest 10 000 messages.' },
     ),

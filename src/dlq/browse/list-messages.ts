@@ -1,11 +1,13 @@
+import { envelopeBytes } from '../../kernel/protect/envelope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { epochMs, exactInstant } from '../instant.ts';
+import { clearPayloads, type Payloads } from '../domain/payloads.ts';
 import { indexedUntil, type MessageFilter } from '../message-filter.ts';
 import type { Keyset, Message } from '../stored-message.ts';
 import { countMessages, type Count } from './count-matches.ts';
 import { findCandidates, type Candidates } from './message-candidates.ts';
-import { messageColumns, messageOf, type MessageRow } from './message-row.ts';
+import { messageColumns, messagesOf, previewBytes, type MessageRow } from './message-row.ts';
 
 export type ListWindow =
   | Readonly<{ by: 'number'; offset: number; pageSize: number }>
@@ -30,6 +32,7 @@ export type ListOptions = Readonly<{
   /** Payloads as a list shows them: whole up to 64 KiB, or their beginning and size. */
   payload?: 'whole' | 'preview';
   scanMs?: number;
+  payloads?: Payloads;
 }>;
 
 /** One page, newest first, with the total. Reads one row more than the page to know whether there is a next one. */
@@ -49,7 +52,8 @@ export async function listMessages(
   const after = window.by === 'keyset' ? window.after : null;
   const wanted = { skip: offset, limit: window.pageSize + 1, after };
   const { rows, scannedUntil, indexedUntilMs } = await scan(db, candidates, wanted, options);
-  const messages = rows.slice(0, window.pageSize).map(messageOf);
+  const { payloads = clearPayloads } = options;
+  const messages = await messagesOf(payloads, rows.slice(0, window.pageSize));
   const hasNext = rows.length > window.pageSize || scannedUntil !== null;
   return { messages, count, hasNext, scannedUntil, indexedUntil: new Date(indexedUntilMs) };
 }
@@ -133,14 +137,13 @@ function stepStatement(
 const listedPayloadBytes = 65_536;
 const listedKeyBytes = 1024;
 const listedErrorLength = 2000;
-const previewBytes = 512;
 
 /**
  * Measures the JSON text: the column is compressed, and PostgreSQL writes numbers without exponents. The length of
  * the raw value is checked first because reading it decompresses nothing.
  */
 const isListed: Sql = sql`(
-  COALESCE(octet_length(t.raw_value), 0) <= ${listedPayloadBytes}
+  COALESCE(octet_length(t.raw_value), 0) <= ${listedPayloadBytes} AND t.data_key IS NULL
   AND platform.json_bytes(t.payload) <= ${listedPayloadBytes})`;
 
 const isKeyListed: Sql = sql`octet_length(t.message_key) <= ${listedKeyBytes}`;
@@ -149,18 +152,25 @@ const shortTexts: Sql = sql`
   left(t.error_message, ${listedErrorLength}) AS error_message, NULL AS error_stack,
   CASE WHEN ${isKeyListed} THEN t.message_key END AS message_key, COALESCE(NOT ${isKeyListed}, false) AS is_key_omitted`;
 
+/** What is encrypted has to be read whole, even for its beginning. */
+const sealedValue: Sql = sql`
+  CASE WHEN t.data_key IS NOT NULL AND octet_length(t.raw_value) <= ${listedPayloadBytes + envelopeBytes}
+       THEN t.raw_value END AS sealed_value`;
+
 const listedTexts: Sql = sql`
-  ${shortTexts},
-  CASE WHEN ${isListed} THEN t.payload::text END AS payload_text, t.payload IS NOT NULL AS has_payload`;
+  ${shortTexts}, ${sealedValue},
+  CASE WHEN ${isListed} THEN t.payload::text END AS payload_text,
+  t.payload IS NOT NULL OR (t.data_key IS NOT NULL AND t.raw_value IS NOT NULL) AS has_payload`;
 
 /**
  * The beginning of the value and its size: of the stored bytes, or of the JSON where there are none. Writing out the
  * JSON may take long, so that it happens once, and only for payloads that a list would show whole.
  */
 const previewTexts: Sql = sql`
-  ${shortTexts}, NULL AS payload_text, false AS has_payload,
-  COALESCE(own.bytes, octet_length(t.raw_value)) AS value_bytes,
-  CASE WHEN own.bytes <= ${listedPayloadBytes}
+  ${shortTexts}, ${sealedValue}, NULL AS payload_text, false AS has_payload,
+  COALESCE(own.bytes, octet_length(t.raw_value) - CASE WHEN t.data_key IS NULL THEN 0 ELSE ${envelopeBytes}::int END) AS value_bytes,
+  CASE WHEN t.data_key IS NOT NULL THEN NULL
+       WHEN own.bytes <= ${listedPayloadBytes}
        THEN substring(convert_to(left(t.payload::text, ${previewBytes}), 'UTF8') FROM 1 FOR ${previewBytes})
        ELSE substring(t.raw_value FROM 1 FOR ${previewBytes}) END AS value_start`;
 

@@ -7,6 +7,7 @@ import {
   conditionsOf,
   isGlob,
   isWithin,
+  keyHashes,
   tablesOf,
   type IndexedField,
   type MessageFilter,
@@ -45,7 +46,7 @@ const maxComparedTopics = 1000;
 
 export async function findCandidates(db: Queryable, filter: MessageFilter): Promise<Candidates> {
   const { text, key, fingerprint, errorClass, consumerGroup, isUnroutable, topic, status } = filter;
-  if (key !== undefined) return byFacet(filter, 'key', sql`f.key_hash = sha256(convert_to(${key}, 'UTF8'))`);
+  if (key !== undefined) return byKey(filter, key);
   if (text !== undefined && !(await isCommonText(db, filter, text))) return byText(filter, text);
   if (isUnroutable === true) return byTime(filter, ['isUnroutable'], sql`t.unroutable`);
   if (filter.hasEdit === true) return byTime(filter, ['hasEdit'], sql`t.version > 0`);
@@ -102,7 +103,7 @@ function candidatesOf(
 
 function coveredConditions(filter: MessageFilter, covered: readonly IndexedField[]): readonly Sql[] {
   const only = Object.fromEntries(covered.map((field) => [field, filter[field]]));
-  return conditionsOf({ ...only, isArchived: filter.isArchived === true });
+  return conditionsOf({ ...only, hashes: filter.hashes ?? null, isArchived: filter.isArchived === true });
 }
 
 function allOf(conditions: readonly Sql[]): Sql {
@@ -220,6 +221,23 @@ function byFacet(filter: MessageFilter, field: IndexedField, where: Sql): Candid
         AND ${isBefore(sql`f.created_at`, sql`f.message_id`, after)}
       ORDER BY f.created_at DESC, f.message_id DESC
       LIMIT ${limit}`,
+  });
+}
+
+/** A range of the index for messages in the clear, and one for those that are encrypted. */
+function byKey(filter: MessageFilter, key: string): Candidates {
+  const ranges = keyHashes(key, filter).map((hash) =>
+    byFacet(filter, 'key', sql`f.key_hash = ${hash}::bytea`),
+  );
+  const either = (statements: readonly Sql[]): Sql =>
+    joinSql(
+      statements.map((statement) => sql`(${statement})`),
+      sql` UNION ALL `,
+    );
+  return candidatesOf(filter, ['key'], {
+    isFacets: true,
+    all: either(ranges.map(({ all }) => all)),
+    select: (limit, after) => either(ranges.map(({ select }) => select(limit, after))),
   });
 }
 

@@ -5,6 +5,7 @@ import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import { requireWords, type Excluded, type MessageFilter } from '../message-filter.ts';
 import { presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
 import * as schemas from '../schemas.ts';
@@ -26,7 +27,9 @@ const listedRowBytes = 70_000;
 const previewedRowBytes = 8000;
 const facetBytes = 100_000;
 
-export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
+export type ListDeps = Readonly<{ db: Queryable; payloads: Payloads }>;
+
+export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
   const messages = {
     slice: 'dlq',
     items: 'messages',
@@ -45,7 +48,7 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
     rowBytes: previewedRowBytes,
     present: presentListedMessage,
     list: (query, page, _params, names) =>
-      listPage(db, { ...filterOf(query), names }, page, { payload: 'preview' }),
+      listPage(deps, { ...filterOf(query), names }, page, { payload: 'preview' }),
   });
   addListRoute(app, {
     ...messages,
@@ -61,12 +64,12 @@ export function addMessageListRoutes(app: HttpApp, db: Queryable): void {
     rowBytes: listedRowBytes,
     present: presentMessage,
     list: (_query, page, params, names) =>
-      listPage(db, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
+      listPage(deps, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
   });
-  addFacetsRoute(app, db);
+  addFacetsRoute(app, deps);
 }
 
-function addFacetsRoute(app: HttpApp, db: Queryable): void {
+function addFacetsRoute(app: HttpApp, deps: ListDeps): void {
   app.get(
     `${root}/messages/facets`,
     {
@@ -82,8 +85,8 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
     },
     async (request, reply) => {
       await request.reserveAnswer(facetBytes);
-      const filter = { ...filterOf(request.query), names: namesFor(request) };
-      return reply.send(presentFacets(await countFacets(db, filter), filter));
+      const filter = await withHashes(deps, { ...filterOf(request.query), names: namesFor(request) });
+      return reply.send(presentFacets(await countFacets(deps.db, filter), filter));
     },
   );
 }
@@ -117,13 +120,17 @@ function scannedDate({ createdAt }: Keyset): Date {
 }
 
 async function listPage(
-  db: Queryable,
-  filter: MessageFilter,
+  deps: ListDeps,
+  asked: MessageFilter,
   page: PageRequest,
   options: ListOptions = {},
 ): Promise<Listed<Message>> {
+  const filter = await withHashes(deps, asked);
   const window: ListWindow = page.by === 'number' ? page : { ...page, after: keysetOf(page.after) };
-  const { messages, count, hasNext, ...search } = await listMessages(db, filter, window, options);
+  const { messages, count, hasNext, ...search } = await listMessages(deps.db, filter, window, {
+    ...options,
+    payloads: deps.payloads,
+  });
   const { scannedUntil } = search;
   return {
     items: messages,
@@ -132,6 +139,12 @@ async function listPage(
     resumeAfter: scannedUntil === null ? null : [scannedUntil.createdAt, scannedUntil.id],
     more: presentSearch(search, filter),
   };
+}
+
+/** Encrypted messages are found by keyed hashes. */
+async function withHashes({ payloads }: ListDeps, filter: MessageFilter): Promise<MessageFilter> {
+  const namesKey = filter.key !== undefined || filter.not?.key !== undefined;
+  return namesKey ? { ...filter, hashes: await payloads.hashes() } : filter;
 }
 
 function keysetOf(after: readonly string[] | null): Keyset | null {

@@ -1,5 +1,6 @@
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/message.ts';
+import type { Payloads, UnreadableCode } from '../domain/payloads.ts';
 import { dateOrNull, epochMs, exactInstant } from '../instant.ts';
 import type { Message } from '../stored-message.ts';
 
@@ -9,7 +10,7 @@ export const messageColumns: Sql = sql`
   ${epochMs(sql`t.last_retry_at`)} AS last_retry_at, ${exactInstant(sql`t.created_at`)} AS created_at_exact, t.source_topic, t.source_partition, t.source_offset,
   t.dialect, t.error_class, t.consumer_group, t.original_partition,
   t.original_offset, ${epochMs(sql`t.original_timestamp`)} AS original_timestamp, t.fingerprint, t.unroutable, t.routed,
-  t.parent_id, t.resolution, t.attempt_no, t.version, t.lease_epoch, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
+  t.parent_id, t.resolution, t.attempt_no, t.version, t.data_key, t.lease_epoch, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
 
 export type MessageRow = {
   id: string;
@@ -22,6 +23,8 @@ export type MessageRow = {
   /** Only in lists that show the beginning of the value. */
   value_bytes?: bigint | null;
   value_start?: Buffer | null;
+  /** Of an encrypted message the value, if it is not too large. */
+  sealed_value: Buffer | null;
   is_key_omitted: boolean;
   status: Status;
   created_at: number;
@@ -48,11 +51,50 @@ export type MessageRow = {
   next_attempt_at: number | null;
   retry_policy: string | null;
   version: number;
+  data_key: number | null;
   lease_epoch: bigint;
   is_archived: boolean;
 };
 
-export function messageOf(row: MessageRow): Message {
+/** Decrypts what is encrypted. A message that cannot be decrypted is shown without its record. */
+export async function messagesOf(
+  payloads: Payloads,
+  rows: readonly MessageRow[],
+): Promise<readonly Message[]> {
+  const opened = await payloads.open(
+    rows.map((row) => ({
+      id: row.id,
+      isSealed: row.data_key !== null,
+      parts: { key: row.message_key, value: row.sealed_value, stack: row.error_stack },
+    })),
+  );
+  return rows.map((row, i) => {
+    const one = opened[i];
+    if (row.data_key === null || one === undefined) return messageOf(row);
+    if (one.error !== null) {
+      const hidden = { message_key: null, error_stack: null, has_payload: false, is_key_omitted: false };
+      const value = row.value_bytes === undefined ? {} : { value_bytes: null, value_start: null };
+      return { ...messageOf({ ...row, ...hidden, ...value }), unreadable: one.error.code as UnreadableCode };
+    }
+    const { key, value, stack } = one.parts;
+    const shown = { message_key: key, error_stack: stack };
+    if (row.value_bytes !== undefined)
+      return messageOf({ ...row, ...shown, value_start: value?.subarray(0, previewBytes) ?? null });
+    const payload = value === null ? null : payloads.jsonOf(value);
+    return messageOf({
+      ...row,
+      ...shown,
+      payload_text: payload,
+      // Whether a value that was not read is JSON is not known.
+      has_payload: value === null ? row.has_payload : payload !== null,
+    });
+  });
+}
+
+/** How much of a value a list shows. */
+export const previewBytes = 512;
+
+function messageOf(row: MessageRow): Message {
   return {
     id: row.id,
     originalTopic: row.original_topic,
@@ -92,5 +134,7 @@ export function messageOf(row: MessageRow): Message {
     version: row.version,
     epoch: row.lease_epoch,
     isArchived: row.is_archived,
+    isSealed: row.data_key !== null,
+    unreadable: null,
   };
 }

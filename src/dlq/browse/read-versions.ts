@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
 import { AppError } from '../../kernel/errors.ts';
+import { envelopeBytes } from '../../kernel/protect/envelope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { openOne, type Payloads } from '../domain/payloads.ts';
 import { epochMs } from '../instant.ts';
 import { recordValue } from '../messages-table.ts';
 import { readHeaders, type StoredHeader } from '../stored-headers.ts';
@@ -46,15 +49,19 @@ function versionsOf(id: string): Sql {
   const unedited = (table: Sql): Sql => sql`
     SELECT 0, t.message_key, ${recordValue}, ${uneditedBytes},
            CASE WHEN ${uneditedBytes} <= ${hashedBytes} THEN sha256(${recordValue}) END, t.headers, t.original_topic,
-           'ingest', NULL, t.created_at
+           'ingest', NULL, t.created_at, t.data_key IS NOT NULL
     FROM ${table} t WHERE t.id = ${id} AND t.version = 0`;
   return sql`(
-    SELECT version, key, value, octet_length(value), value_sha256, headers, target, actor, reason, created_at
+    SELECT version, key, value, octet_length(value), value_sha256, headers, target, actor, reason, created_at,
+           data_key IS NOT NULL
     FROM dlq.message_versions WHERE message_id = ${id}
     UNION ALL ${unedited(sql`dlq.dlq_messages`)}
     UNION ALL ${unedited(sql`dlq.dlq_messages_archive`)}
-  ) AS v (version, key, value, bytes, value_sha256, headers, target, actor, reason, created_at)`;
+  ) AS v (version, key, value, bytes, value_sha256, headers, target, actor, reason, created_at, is_sealed)`;
 }
+
+/** By how much the stored bytes are longer than the record's. */
+const sealing: Sql = sql`(CASE WHEN v.is_sealed THEN ${envelopeBytes}::int ELSE 0 END)`;
 
 type FactsRow = Omit<VersionFacts, 'createdAt'> & Readonly<{ createdMs: number }>;
 
@@ -68,8 +75,9 @@ function factsOf<Row extends FactsRow>({ createdMs, ...row }: Row) {
 /** Oldest first. */
 export async function listVersions(db: Queryable, id: string): Promise<readonly VersionSummary[]> {
   const rows = await db.query<FactsRow & Omit<VersionSummary, 'createdAt'>>(sql`
-    SELECT ${facts}, octet_length(v.key) AS "keyBytes", v.bytes::int AS "valueBytes",
-           COALESCE(jsonb_array_length(v.headers), 0) AS "headerCount"
+    SELECT ${facts}, octet_length(v.key) - ${sealing} AS "keyBytes", (v.bytes - ${sealing})::int AS "valueBytes",
+           COALESCE(CASE WHEN v.is_sealed THEN (v.headers->0->>'count')::int
+                         ELSE jsonb_array_length(v.headers) END, 0) AS "headerCount"
     FROM ${versionsOf(id)}
     ORDER BY v.version`);
   if (rows.length === 0) throw messageNotFound(id);
@@ -103,12 +111,23 @@ type BodyRow = Readonly<{
   headers: readonly StoredHeader[] | null;
 }>;
 
-export async function getVersion(db: Queryable, id: string, version: number): Promise<WholeVersion> {
-  const [row] = await db.query<FactsRow & BodyRow>(sql`
-    SELECT ${facts}, v.key, v.value, v.headers FROM ${versionsOf(id)} WHERE v.version = ${version}`);
+export type VersionId = Readonly<{ id: string; version: number }>;
+
+export async function getVersion(
+  db: Queryable,
+  { id, version }: VersionId,
+  payloads: Payloads,
+): Promise<WholeVersion> {
+  const [row] = await db.query<FactsRow & BodyRow & Sealable>(sql`
+    SELECT ${facts}, v.key, v.value, v.headers, v.is_sealed AS "isSealed"
+    FROM ${versionsOf(id)} WHERE v.version = ${version}`);
   if (row === undefined) throw versionNotFound(id, version);
-  return { ...factsOf(row), headers: readHeaders(row.headers) };
+  const { key, value, headers, isSealed, ...rest } = row;
+  const opened = await openOne(payloads, { id, isSealed, parts: { key, value, headers } });
+  return { ...factsOf(rest), key: opened.key, value: opened.value, headers: readHeaders(opened.headers) };
 }
+
+type Sealable = Readonly<{ isSealed: boolean }>;
 
 /** Values up to this size are compared. */
 export const comparedBytes = 2 << 20;
@@ -119,18 +138,38 @@ type ComparedRow = FactsRow &
   Omit<ComparedVersion, 'createdAt' | 'headers'> &
   Readonly<{ headers: readonly StoredHeader[] | null; hasHeaders: boolean }>;
 
-export async function getCompared(db: Queryable, id: string, version: number): Promise<ComparedVersion> {
-  const [row] = await db.query<ComparedRow>(sql`
-    SELECT ${facts}, octet_length(v.key) AS "keyBytes", sha256(v.key) AS "keySha256",
-           CASE WHEN octet_length(v.key) <= ${comparedKeyBytes} THEN v.key END AS key,
-           v.bytes::int AS "valueBytes", v.value_sha256 AS "valueSha256",
-           CASE WHEN v.bytes <= ${comparedBytes} THEN v.value END AS value,
+export async function getCompared(
+  db: Queryable,
+  { id, version }: VersionId,
+  payloads: Payloads,
+): Promise<ComparedVersion> {
+  const [row] = await db.query<ComparedRow & Sealable>(sql`
+    SELECT ${facts}, octet_length(v.key) - ${sealing} AS "keyBytes", sha256(v.key) AS "keySha256",
+           CASE WHEN octet_length(v.key) - ${sealing} <= ${comparedKeyBytes} THEN v.key END AS key,
+           (v.bytes - ${sealing})::int AS "valueBytes", v.value_sha256 AS "valueSha256",
+           CASE WHEN v.bytes - ${sealing} <= ${comparedBytes} THEN v.value END AS value, v.is_sealed AS "isSealed",
            COALESCE(octet_length(v.headers::text), 0) <= ${comparedHeaderBytes} AS "hasHeaders",
            CASE WHEN octet_length(v.headers::text) <= ${comparedHeaderBytes} THEN v.headers END AS headers
     FROM ${versionsOf(id)} WHERE v.version = ${version}`);
   if (row === undefined) throw versionNotFound(id, version);
-  const { hasHeaders, headers, ...rest } = row;
-  return { ...factsOf(rest), headers: hasHeaders ? readHeaders(headers) : null };
+  const { hasHeaders, isSealed, ...rest } = row;
+  const { key, value, headers } = await openOne(payloads, {
+    id,
+    isSealed,
+    parts: { key: row.key, value: row.value, headers: row.headers },
+  });
+  return {
+    ...factsOf(rest),
+    key,
+    value,
+    headers: hasHeaders ? readHeaders(headers) : null,
+    // Equal bytes are encrypted to different ones, so that hashes of these say nothing.
+    ...(isSealed ? { keySha256: sha256Of(key), valueSha256: sha256Of(value) } : {}),
+  };
+}
+
+function sha256Of(bytes: Buffer | null): Buffer | null {
+  return bytes === null ? null : createHash('sha256').update(bytes).digest();
 }
 
 function versionNotFound(id: string, version: number): AppError {

@@ -33,7 +33,7 @@ export type BrowseDeps = VersionDeps & Readonly<{ broker: Broker | null }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addTopicsRoute(app, deps);
-  addMessageListRoutes(app, deps.db);
+  addMessageListRoutes(app, deps);
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/messages/ids`,
@@ -43,7 +43,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
     statuses,
     find: (range, limit, names) => findIds(deps.db, tables, range, { limit, names }),
   });
-  addGroupRoutes(app, deps.db);
+  addGroupRoutes(app, deps);
   addMessageRoutes(app, deps);
   addVersionRoutes(app, deps);
   addSourceRoutes(app, deps);
@@ -69,7 +69,7 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   );
 }
 
-function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
+function addMessageRoutes(app: HttpApp, { db, payloads }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id`,
     {
@@ -88,7 +88,7 @@ function addMessageRoutes(app: HttpApp, { db }: BrowseDeps): void {
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
       await reserveMessage(db, request, id);
-      const message = await getMessage(db, id);
+      const message = await getMessage(db, id, payloads);
       return reply.header('etag', messageTag(message)).send(presentWholeMessage(message));
     },
   );

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import type { Broker } from '../../platform/broker/port.ts';
+import { clearPayloads } from '../domain/payloads.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { createSourceVerifier } from './verify-source.ts';
 
@@ -30,6 +31,7 @@ test('verifies one range at a time, on its own connections and with reserved mem
   const reserved: number[] = [];
   const reserve = async (bytes: number): Promise<void> => void reserved.push(bytes);
   const verify = createSourceVerifier({
+    payloads: clearPayloads,
     db: database.db,
     broker: {
       async fetch(_positions, limits) {

@@ -1,12 +1,13 @@
 import { AppError, messageOf } from '../../kernel/errors.ts';
 import type { BrokerRecord, SkippedRange } from '../../kernel/broker-record.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import { recordSha256 } from '../domain/record-sha256.ts';
 import type { Broker, FetchedBatch, FetchResult, Position } from '../../platform/broker/port.ts';
 import { findSource, type SourcePartition } from '../sources.ts';
 import { selectTraces, type RecordTrace } from './record-traces.ts';
 
-export type VerifyDeps = Readonly<{ db: Queryable; broker: Broker | null }>;
+export type VerifyDeps = Readonly<{ db: Queryable; broker: Broker | null; payloads: Payloads }>;
 
 export type VerifyRequest = Readonly<{
   topic: string;
@@ -100,7 +101,7 @@ async function verifySource(deps: VerifyDeps, request: VerifyRequest): Promise<V
       continue;
     }
     const next = fetched.nextOffset < end ? fetched.nextOffset : end;
-    const traces = await selectTraces(deps.db, source, { from: at, to: next });
+    const traces = await selectTraces(deps, source, { from: at, to: next });
     const isInside = ({ offset }: BrokerRecord): boolean => offset < next;
     findings.compare(fetched.records.filter(isInside), clipped(fetched.skipped, next), traces);
     at = next;

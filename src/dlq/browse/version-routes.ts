@@ -1,6 +1,7 @@
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import { IdParams } from '../schemas.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
 import { presentDiff } from './diff/present-diff.ts';
@@ -32,12 +33,13 @@ const diffFactor = 8;
 
 export type VersionDeps = Readonly<{
   db: Queryable;
+  payloads: Payloads;
   /** Whether the bytes have a JSON view. */
   isJson: (bytes: Buffer) => boolean;
 }>;
 
 export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
-  const { db } = deps;
+  const { db, payloads } = deps;
   app.get(
     `${path}/raw`,
     {
@@ -57,7 +59,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
       const id = parseMessageId(request.params.id);
       const version = request.query.version ?? (await newestVersion(db, id));
       await request.reserveAnswer((await measureVersion(db, id, version)) * recordFactor);
-      return reply.send(presentRaw(id, await getVersion(db, id, version)));
+      return reply.send(presentRaw(id, await getVersion(db, { id, version }, payloads)));
     },
   );
 
@@ -97,14 +99,16 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
       const { params } = request;
       const id = parseMessageId(params.id);
       await request.reserveAnswer((await measureVersion(db, id, params.version)) * recordFactor);
-      return reply.send(presentWholeVersion(id, await getVersion(db, id, params.version)));
+      return reply.send(
+        presentWholeVersion(id, await getVersion(db, { id, version: params.version }, payloads)),
+      );
     },
   );
 
   addDiffRoute(app, deps);
 }
 
-function addDiffRoute(app: HttpApp, { db, isJson }: VersionDeps): void {
+function addDiffRoute(app: HttpApp, { db, payloads, isJson }: VersionDeps): void {
   app.get(
     `${path}/diff`,
     {
@@ -127,7 +131,8 @@ function addDiffRoute(app: HttpApp, { db, isJson }: VersionDeps): void {
       const sizes = [await measureVersion(db, id, from), await measureVersion(db, id, to)];
       const compared = sizes.reduce((sum, bytes) => sum + Math.min(bytes, comparedBytes), 0);
       await request.reserveAnswer(compared * diffFactor);
-      const versions = [await getCompared(db, id, from), await getCompared(db, id, to)] as const;
+      const compare = (version: number) => getCompared(db, { id, version }, payloads);
+      const versions = [await compare(from), await compare(to)] as const;
       return reply.send(presentDiff(id, versions, isJson));
     },
   );

@@ -4,6 +4,7 @@ import { staleTag } from '../../platform/http/entity-tag.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/message.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import {
   isInDoubt,
   maxVersions,
@@ -16,12 +17,13 @@ import type { IsAllowedTarget } from '../domain/target-rule.ts';
 import { isLegalTopic } from '../domain/legal-topic.ts';
 import { hasValue, recordValue } from '../messages-table.ts';
 import { messageTag } from '../present.ts';
-import { storeHeaders } from '../stored-headers.ts';
 import { messageNotFound } from '../stored-message.ts';
+import { sealChanges, type StoredChanges } from './seal-changes.ts';
 import { addHistory, endLease, live, wrongTarget, type Action, type ActionDeps } from './act-on-message.ts';
 
 export type EditDeps = ActionDeps &
   Readonly<{
+    payloads: Payloads;
     isAllowedTarget: IsAllowedTarget;
     /** Whether the bytes have a JSON view. */
     isJson: (bytes: Buffer) => boolean;
@@ -52,8 +54,9 @@ export type EditedMessage = Readonly<{ version: number; epoch: bigint }>;
  */
 export async function editMessage(deps: EditDeps, edit: Edit): Promise<EditedMessage> {
   if (edit.changes.targetTopic !== undefined) requireTarget(deps, edit.changes.targetTopic);
+  const stored = await sealChanges(deps, edit.id, edit.changes);
   const tryEdit = (): Promise<EditedMessage | Refused> =>
-    deps.db.transaction((tx) => editInTransaction(tx, deps, edit));
+    deps.db.transaction((tx) => editInTransaction(tx, deps, { ...edit, stored }));
   let result = await tryEdit();
   // A retry whose worker was lost is reaped first; the caller has to read what it leaves.
   if ('refusal' in result && result.refusal === 'being_retried' && (await deps.reap(edit.id)) > 0)
@@ -70,7 +73,7 @@ type LockedMessage = EditableMessage &
 async function editInTransaction(
   tx: Queryable,
   deps: EditDeps,
-  edit: Edit,
+  edit: Edit & Readonly<{ stored: StoredChanges }>,
 ): Promise<EditedMessage | Refused> {
   const message = await lockForEdit(tx, edit.id);
   if (message === null) return { refusal: 'not_found', message };
@@ -120,29 +123,34 @@ function selectAttempts(tx: Queryable, id: string): Promise<readonly AttemptEven
 async function writeVersion(
   tx: Queryable,
   deps: EditDeps,
-  { id, actor, reason, changes }: Edit,
+  { id, actor, reason, changes, stored }: Edit & Readonly<{ stored: StoredChanges }>,
 ): Promise<EditedMessage> {
-  const { key, value, headers, targetTopic } = changes;
-  const stored = headers === undefined || headers.length === 0 ? null : JSON.stringify(storeHeaders(headers));
+  const { targetTopic } = changes;
+  const { key, value, headers } = stored;
+  const headersJson = headers === undefined || headers === null ? null : JSON.stringify(headers);
   const [edited] = await tx.query<EditedMessage>(sql`
     WITH original AS (
-      INSERT INTO dlq.message_versions (message_id, version, key, value, headers, target, actor, created_at)
-      SELECT t.id, 0, t.message_key, ${recordValue}, t.headers, t.original_topic, 'ingest', t.created_at
+      INSERT INTO dlq.message_versions
+        (message_id, version, key, value, headers, target, actor, created_at, data_key, key_hmac, record_hmac)
+      SELECT t.id, 0, t.message_key, ${recordValue}, t.headers, t.original_topic, 'ingest', t.created_at,
+             t.data_key, t.key_hmac, t.record_hmac
       FROM ${live} t WHERE t.id = ${id} AND t.version = 0
     ), edited AS (
-      INSERT INTO dlq.message_versions (message_id, version, key, value, headers, target, actor, reason)
+      INSERT INTO dlq.message_versions
+        (message_id, version, key, value, headers, target, actor, reason, data_key, key_hmac, record_hmac)
       SELECT t.id, t.version + 1,
              ${key === undefined ? sql`t.message_key` : sql`${key}::bytea`},
              ${value === undefined ? recordValue : sql`${value}::bytea`},
-             ${headers === undefined ? sql`t.headers` : sql`${stored}::jsonb`},
+             ${headers === undefined ? sql`t.headers` : sql`${headersJson}::jsonb`},
              ${targetTopic === undefined ? sql`t.original_topic` : sql`${targetTopic}::text`},
-             ${actor}, ${reason}
+             ${actor}, ${reason}, ${stored.hashes}
       FROM ${live} t WHERE t.id = ${id}
-      RETURNING message_id, version, key, value, headers, target
+      RETURNING message_id, version, key, value, headers, target, data_key, key_hmac, record_hmac
     )
     UPDATE ${live} t
     SET version = edited.version, message_key = edited.key, raw_value = edited.value, headers = edited.headers,
-        original_topic = edited.target, payload = ${payloadOf(deps, value)},
+        original_topic = edited.target, payload = ${payloadOf(deps, stored)},
+        data_key = edited.data_key, key_hmac = edited.key_hmac, record_hmac = edited.record_hmac,
         unroutable = t.unroutable AND ${targetTopic === undefined},
         routed = t.routed AND ${targetTopic === undefined}, ${endLease}
     FROM edited WHERE t.id = edited.message_id
@@ -151,7 +159,8 @@ async function writeVersion(
   return edited;
 }
 
-function payloadOf({ isJson }: EditDeps, value: Buffer | null | undefined): Sql {
+function payloadOf({ isJson }: EditDeps, { value, isSealed }: StoredChanges): Sql {
+  if (isSealed) return sql`NULL`;
   if (value === undefined) return sql`t.payload`;
   return value !== null && isJson(value) ? sql`convert_from(edited.value, 'UTF8')::jsonb` : sql`NULL`;
 }

@@ -33,6 +33,7 @@ function row(id: string, state: Partial<KnownRow['state']> = {}): KnownRow {
     id,
     epoch: 5n,
     isArchived: false,
+    isSealed: false,
     originalTopic: 'orders.v1',
     attempts: new Map(),
     publishedSha256: recordSha256(key, value),
@@ -47,13 +48,15 @@ const known = (...rows: KnownRow[]): ReadonlyMap<string, KnownRow> =>
   new Map(rows.map((one) => [one.id, one]));
 
 test('records without our headers, and those that name an unknown message, are new', () => {
-  const plan = planArrivals([letter(0n), letter(1n, back('forged'))], known(), new Set(), 3);
+  const plan = planArrivals([letter(0n), letter(1n, back('forged'))], known(), new Set(), { maxRetries: 3 });
   assert.equal(plan.inserts.length, 2);
   assert.ok(plan.inserts.every(({ parentId, status }) => parentId === null && status === 'PENDING'));
 });
 
 test('several records of one message are applied in order, and the last error stays', () => {
-  const plan = planArrivals([letter(0n, back('a')), letter(1n, back('a'))], known(row('a')), new Set(), 3);
+  const plan = planArrivals([letter(0n, back('a')), letter(1n, back('a'))], known(row('a')), new Set(), {
+    maxRetries: 3,
+  });
   assert.deepEqual(
     plan.arrivals.map(({ kind, from, to }) => [kind, from.status, to.status]),
     [
@@ -67,14 +70,16 @@ test('several records of one message are applied in order, and the last error st
 });
 
 test('a failure of an earlier attempt changes only the history', () => {
-  const plan = planArrivals([letter(0n, back('a', 1))], known(row('a', { attemptNo: 2 })), new Set(), 3);
+  const plan = planArrivals([letter(0n, back('a', 1))], known(row('a', { attemptNo: 2 })), new Set(), {
+    maxRetries: 3,
+  });
   assert.deepEqual([plan.changes.length, plan.arrivals[0]?.kind, plan.folded], [0, 'late_failure', 1]);
 });
 
 test('a child that inherits no attempts is DEAD on arrival', () => {
   const other = Buffer.from('another message');
   const spent = known(row('a', { retryCount: 3 }));
-  const plan = planArrivals([letter(0n, back('a'), other)], spent, new Set(), 3);
+  const plan = planArrivals([letter(0n, back('a'), other)], spent, new Set(), { maxRetries: 3 });
   assert.deepEqual(
     plan.inserts.map(({ status, retryCount, parentId }) => [status, retryCount, parentId]),
     [['DEAD', 3, 'a']],
@@ -95,7 +100,7 @@ test('every record is counted exactly once', () => {
       );
       const taken = new Set(arrivals.flatMap(({ isTaken }, i) => (isTaken ? [BigInt(i)] : [])));
       const rows = known(row('a'), row('b', { status: 'DEAD', retryCount: 3, attemptNo: 3 }));
-      const plan = planArrivals(letters, rows, taken, 3);
+      const plan = planArrivals(letters, rows, taken, { maxRetries: 3 });
       assert.equal(plan.inserts.length + plan.reopened + plan.folded + plan.reread, letters.length);
       assert.equal(plan.reread, taken.size);
       assert.ok(plan.changes.every(({ row: changed }) => rows.has(changed.id)));

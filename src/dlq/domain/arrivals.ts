@@ -1,6 +1,7 @@
 import type { DeadLetter } from './dead-letter.ts';
 import { namedAttempt, traceLineage, type KnownMessage } from './lineage.ts';
 import type { MessageState, Status } from './message.ts';
+import type { LookupHashes } from './payloads.ts';
 import { recordSha256 } from './record-sha256.ts';
 
 /**
@@ -8,7 +9,8 @@ import { recordSha256 } from './record-sha256.ts';
  * which were stored before. The caller has locked the known messages and writes the plan in the transaction that
  * moves the position.
  */
-export type KnownRow = KnownMessage & Readonly<{ id: string; epoch: bigint; isArchived: boolean }>;
+export type KnownRow = KnownMessage &
+  Readonly<{ id: string; epoch: bigint; isArchived: boolean; isSealed: boolean }>;
 
 export type NewMessage = Readonly<{
   letter: DeadLetter;
@@ -58,7 +60,7 @@ export function planArrivals(
   letters: readonly DeadLetter[],
   known: ReadonlyMap<string, KnownRow>,
   stored: ReadonlySet<bigint>,
-  maxRetries: number,
+  { maxRetries, hashes = null }: Readonly<{ maxRetries: number; hashes?: LookupHashes | null }>,
 ): ArrivalPlan {
   const inserts: NewMessage[] = [];
   const changes = new Map<string, ChangedMessage>();
@@ -79,6 +81,7 @@ export function planArrivals(
     }
     // Several records of one message are applied in the order of their offsets.
     const from = changes.get(row.id)?.next ?? row.state;
+    const sha256 = recordSha256(letter.record.key, letter.record.value);
     const lineage = traceLineage(
       { ...row, state: from },
       {
@@ -87,7 +90,8 @@ export function planArrivals(
         headerTopic: letter.lineage.headerTopic,
         namesPlace: letter.lineage.matched === 'place',
         originalTopic: letter.originalTopic,
-        sha256: recordSha256(letter.record.key, letter.record.value),
+        sha256,
+        protectedSha256: hashes?.ofRecord(sha256) ?? null,
       },
     );
     const named = { ...letter.lineage, attempt: namedAttempt(from, letter.lineage.attempt) };

@@ -21,6 +21,7 @@ const arrival: Arrival = {
   attempt: 4,
   version: null,
   sha256,
+  protectedSha256: null,
   headerTopic: 'orders.v1',
   namesPlace: false,
   originalTopic: 'orders.v1',

@@ -13,6 +13,8 @@ export type Arrival = Readonly<{
   /** From `redrive-version`; null for the original, and if the header is missing or malformed. */
   version: number | null;
   sha256: Buffer;
+  /** What an attempt of an encrypted message notes instead; null if no message is encrypted. */
+  protectedSha256: Buffer | null;
   /** The topic on which it failed, from its headers. */
   headerTopic: string | null;
   /** It names the place to which the attempt was published: it is the same message, even if its bytes changed. */
@@ -45,7 +47,10 @@ export type Lineage =
 
 export function traceLineage(known: KnownMessage, arrival: Arrival): Lineage {
   const sent = known.attempts.get(namedAttempt(known.state, arrival.attempt));
-  const isSameRecord = (sent?.sha256 ?? known.publishedSha256)?.equals(arrival.sha256) === true;
+  const noted = sent?.sha256 ?? known.publishedSha256;
+  const isSameRecord = [arrival.sha256, arrival.protectedSha256].some(
+    (one) => one !== null && noted?.equals(one),
+  );
   const sentTo = sent?.topic ?? known.originalTopic;
   const isOtherTopic = arrival.headerTopic !== null && arrival.headerTopic !== sentTo;
   const isOtherVersion = sent !== undefined && arrival.version !== null && arrival.version !== sent.version;

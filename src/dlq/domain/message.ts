@@ -17,7 +17,7 @@ export type MessageState = Readonly<{
  * `cluster`: no connection, leader, producer session or quorum. `target`: the topic does not exist or is not writable.
  * `unroutable`: it has no target. `not_allowed`: `dlq.allowed_targets` does not list the target. `no_value`: it was
  * stored without its value. `no_time`: too little time was left on the lease. `not_loaded`: its bytes could not be
- * read. `blocked`: an earlier message with its key or in its partition was not sent. `call_ended`: the bulk call
+ * read. `unreadable`: it cannot be decrypted now. `blocked`: an earlier message with its key or in its partition was not sent. `call_ended`: the bulk call
  * ended first.
  */
 export const releaseReasons = [
@@ -28,6 +28,7 @@ export const releaseReasons = [
   'no_value',
   'no_time',
   'not_loaded',
+  'unreadable',
   'blocked',
   'call_ended',
 ] as const;

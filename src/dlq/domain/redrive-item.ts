@@ -37,9 +37,12 @@ export function outcomesBefore(outcome: ItemOutcome): readonly (ItemOutcome | nu
   }
 }
 
-/** The reasons of a release that do not pass by themselves: the item is skipped. */
+/**
+ * The reasons of a release for which the item is skipped: they do not pass by themselves, or, of a message that cannot be
+ * decrypted, its redrive must not wait for it.
+ */
 export function isUnsendable(reason: ReleaseReason): boolean {
-  return reason === 'unroutable' || reason === 'not_allowed' || reason === 'no_value';
+  return ['unroutable', 'not_allowed', 'no_value', 'unreadable'].includes(reason);
 }
 
 /** Why an item is skipped. */

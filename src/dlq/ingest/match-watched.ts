@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { DeadLetter } from '../domain/dead-letter.ts';
+import type { LookupHashes } from '../domain/payloads.ts';
 import { recordSha256 } from '../domain/record-sha256.ts';
 
 /**
@@ -15,15 +16,17 @@ import { recordSha256 } from '../domain/record-sha256.ts';
 export async function matchWatched(
   db: Queryable,
   letters: readonly DeadLetter[],
+  hashes: () => Promise<LookupHashes | null> = () => Promise.resolve(null),
 ): Promise<readonly DeadLetter[]> {
   if (letters.every(({ lineage }) => lineage !== null)) return letters;
   const watched = await db.query<{ target: string }>(sql`
     SELECT DISTINCT unnest(r.watched_targets) AS target FROM dlq.redrives r WHERE ${isWatched}`);
   if (watched.length === 0) return letters;
   const targets = new Set(watched.map(({ target }) => target));
+  const known = await hashes();
   const asked = letters.flatMap((letter, place) =>
     letter.lineage === null && (letter.unroutable || targets.has(letter.originalTopic))
-      ? [askFor(letter, place)]
+      ? [askFor(letter, place, known)]
       : [],
   );
   if (asked.length === 0) return letters;
@@ -49,18 +52,22 @@ type Asked = Readonly<{
   partition: number | null;
   offset: bigint | null;
   sha256: Buffer;
+  /** The same hash as an encrypted message has it. */
+  protectedSha256: Buffer;
 }>;
 type Lineage = NonNullable<DeadLetter['lineage']>;
 type Found = Readonly<{ place: number; messageId: string; attempt: number }>;
 
-function askFor(letter: DeadLetter, place: number): Asked {
+function askFor(letter: DeadLetter, place: number, hashes: LookupHashes | null): Asked {
   const { record, unroutable, originalTopic, originalPartition, originalOffset } = letter;
+  const sha256 = recordSha256(record.key, record.value);
   return {
     place,
     topic: unroutable ? null : originalTopic,
     partition: originalPartition,
     offset: originalOffset,
-    sha256: recordSha256(record.key, record.value),
+    sha256,
+    protectedSha256: hashes?.ofRecord(sha256) ?? sha256,
   };
 }
 
@@ -124,12 +131,13 @@ async function findByHash(db: Queryable, asked: readonly Asked[]): Promise<Map<n
         [sql`place`, sql`int[]`, ({ place }) => place],
         [sql`topic`, sql`text[]`, ({ topic }) => topic],
         [sql`sha256`, sql`text[]`, ({ sha256 }) => sha256.toString('hex')],
+        [sql`protected`, sql`text[]`, (one) => one.protectedSha256.toString('hex')],
       ])}
     ) AS asked
     CROSS JOIN LATERAL (
       SELECT i.message_id, i.attempt_no FROM dlq.redrive_items i
       JOIN dlq.redrives r ON r.id = i.redrive_id AND ${isWatched}
-      WHERE i.sha256 = decode(asked.sha256, 'hex') AND i.sha256 IS NOT NULL AND i.claim_epoch IS NOT NULL
+      WHERE i.sha256 IN (decode(asked.sha256, 'hex'), decode(asked.protected, 'hex')) AND i.sha256 IS NOT NULL AND i.claim_epoch IS NOT NULL
         AND (asked.topic IS NULL OR i.target = asked.topic)
       ORDER BY i.came_back_at IS NOT NULL, i.redrive_id, i.position
       OFFSET asked.turn - 1 LIMIT 1

@@ -8,6 +8,7 @@ import {
   type KnownRow,
   type NotedArrival,
 } from '../domain/arrivals.ts';
+import type { LookupHashes } from '../domain/payloads.ts';
 import { namedAttempt, type SentAttempt } from '../domain/lineage.ts';
 import type { Status } from '../domain/message.ts';
 import { markReturned } from './mark-returned.ts';
@@ -17,13 +18,19 @@ import { countSkipped, isLeasedAt, moveTo } from './partition-position.ts';
 import type { LeasedPartition } from './partitions-table.ts';
 import type { Batch } from './split-fetched.ts';
 
+export type MergeOptions = RowOptions &
+  Readonly<{
+    /** How encrypted messages are recognised. */
+    hashes: () => Promise<LookupHashes | null>;
+  }>;
+
 /**
  * Stores a batch with records that may be known already: republished messages that came back, and records that were
  * read before. Locks everything it decides on. Returns the ids of the new messages, or null if the lease was lost.
  */
 export async function mergeBatch(
   tx: Queryable,
-  options: RowOptions,
+  options: MergeOptions,
   leased: LeasedPartition,
   batch: Batch,
 ): Promise<readonly string[] | null> {
@@ -34,9 +41,10 @@ export async function mergeBatch(
   );
   const isReread = batch.from < leased.highOffset;
   const stored = isReread ? await selectStoredOffsets(tx, leased, batch) : new Set<bigint>();
-  const plan = planArrivals(batch.letters, known, stored, options.maxRetries);
+  const hashes = known.size === 0 ? null : await options.hashes();
+  const plan = planArrivals(batch.letters, known, stored, { maxRetries: options.maxRetries, hashes });
   const ids = await insertMessages(tx, leased, plan, options);
-  await writeChanges(tx, plan);
+  await writeChanges(tx, plan, options);
   await insertArrivals(tx, leased, plan.arrivals);
   await markReturned(tx, plan.returned);
   await movePosition(tx, leased, { batch, plan, inserted: ids.length });
@@ -60,6 +68,7 @@ type KnownDbRow = {
   published_sha256: Buffer | null;
   original_topic: string;
   is_archived: boolean;
+  is_sealed: boolean;
 };
 
 /**
@@ -114,7 +123,7 @@ async function selectAttempts(
 /** Ordered by id, so that two partitions with the same messages do not deadlock. */
 async function lockOnce(tx: Queryable, ids: readonly string[]): Promise<readonly KnownDbRow[]> {
   const columns = sql`
-    t.id, t.status, t.retry_count, t.max_retries, t.attempt_no, t.lease_epoch, t.published_sha256, t.original_topic,
+    t.id, t.status, t.retry_count, t.max_retries, t.attempt_no, t.lease_epoch, t.published_sha256, t.original_topic, t.data_key IS NOT NULL AS is_sealed,
     COALESCE(t.lease_until > clock_timestamp(), false) AS lease_is_live`;
   const live = await tx.query<KnownDbRow>(sql`
     SELECT ${columns}, false AS is_archived FROM dlq.dlq_messages t
@@ -130,6 +139,7 @@ function knownOf(row: KnownDbRow, attempts: Attempts): KnownRow {
     id: row.id,
     epoch: row.lease_epoch,
     isArchived: row.is_archived,
+    isSealed: row.is_sealed,
     attempts,
     publishedSha256: row.published_sha256,
     originalTopic: row.original_topic,
@@ -184,10 +194,10 @@ async function insertMessages(
   return rows.map(({ id }) => id);
 }
 
-async function writeChanges(tx: Queryable, plan: ArrivalPlan): Promise<void> {
+async function writeChanges(tx: Queryable, plan: ArrivalPlan, options: RowOptions): Promise<void> {
   const archived = plan.changes.filter(({ row }) => row.isArchived).map(({ row }) => row.id);
   if (archived.length > 0) await restoreFromArchive(tx, archived);
-  for (const change of plan.changes) await updateMessage(tx, change);
+  for (const change of plan.changes) await updateMessage(tx, change, stackOf(change, options));
   if (plan.changes.length > 0)
     await countFailures(
       tx,
@@ -206,14 +216,24 @@ async function countFailures(tx: Queryable, ids: readonly string[]): Promise<voi
     GROUP BY 1, 2, 3, 4`);
 }
 
+/** A message stays as it was stored: encrypted or in the clear. Without a key its new stack is left out. */
+function stackOf({ row, letter }: ChangedMessage, { sealerFor }: RowOptions): string | null {
+  if (!row.isSealed) return letter.errorStack;
+  return sealerFor?.(letter)?.seal(row.id, { stack: letter.errorStack }).stack ?? null;
+}
+
 /** Keeps the dialect of the stored headers. A status change takes a new epoch, so that a running retry cannot settle. */
-async function updateMessage(tx: Queryable, { row, next, letter }: ChangedMessage): Promise<void> {
+async function updateMessage(
+  tx: Queryable,
+  { row, next, letter }: ChangedMessage,
+  errorStack: string | null,
+): Promise<void> {
   const isChanged = next.status !== row.state.status;
   await tx.query(sql`
     UPDATE dlq.dlq_messages t
     SET status = ${next.status}, resolution = CASE WHEN ${isChanged} THEN NULL ELSE t.resolution END,
         error_message = ${letter.errorMessage}, error_class = ${letter.errorClass},
-        error_stack = ${letter.errorStack}, consumer_group = ${letter.consumerGroup},
+        error_stack = ${errorStack}, consumer_group = ${letter.consumerGroup},
         fingerprint = ${letter.fingerprint},
         lease_owner = CASE WHEN ${isChanged} THEN NULL ELSE t.lease_owner END,
         lease_until = CASE WHEN ${isChanged} THEN NULL ELSE t.lease_until END,

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import type { Broker } from '../../platform/broker/port.ts';
+import { clearPayloads } from '../domain/payloads.ts';
 import { listSources } from '../sources.ts';
 import type { ActivePartition, LeasedPartitions } from './leased-partitions.ts';
 import { addPartitions, claimPartitions } from './partitions-table.ts';
@@ -48,6 +49,7 @@ test('an error of a partition without new records is stored once and cleared onc
     },
   } as Partial<Broker> as Broker;
   const deps: ReadDeps = {
+    payloads: clearPayloads,
     broker,
     db: {
       ...db,

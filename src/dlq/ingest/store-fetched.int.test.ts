@@ -11,6 +11,7 @@ import type { DeadLetter } from '../domain/dead-letter.ts';
 import { testAct } from '../../../tests/support/acts.ts';
 import type { BrokerRecord } from '../../kernel/broker-record.ts';
 import { compileGlobs } from '../../kernel/glob/match-glob.ts';
+import { clearPayloads } from '../domain/payloads.ts';
 import { seekSource } from '../decide/seek-source.ts';
 import { accountSources } from '../sources.ts';
 import { addPartitions, claimPartitions, skipLostRecords, type LeasedPartition } from './partitions-table.ts';
@@ -24,6 +25,7 @@ before(async () => {
   database = await createTestDatabase();
   deps = {
     db: database.db,
+    payloads: clearPayloads,
     worker: createTestWorker(database.db),
     makeId: createUuidMaker(systemClock),
     storeFingerprints: createFingerprintStore(systemClock),

@@ -1,16 +1,17 @@
 import { trace } from '@opentelemetry/api';
 import type { BrokerRecord, PartitionRef } from '../../kernel/broker-record.ts';
-import { codeOf } from '../../kernel/errors.ts';
+import { AppError, codeOf } from '../../kernel/errors.ts';
 import { remainingMs } from '../../kernel/lease.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { batchOptions } from '../../platform/telemetry/message-spans.ts';
 import { inSpan } from '../../platform/telemetry/with-span.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import type { Worker } from '../../platform/work/work.ts';
+import type { LookupHashes, Payloads } from '../domain/payloads.ts';
 import { undecodable, type DeadLetter } from '../domain/dead-letter.ts';
 import { insertBatch } from './insert-batch.ts';
 import { matchWatched } from './match-watched.ts';
-import { mergeBatch } from './merge-batch.ts';
+import { mergeBatch, type MergeOptions } from './merge-batch.ts';
 import type { StoreFingerprints } from './store-fingerprints.ts';
 import type { RowOptions } from './message-rows.ts';
 import type { LeasedPartition } from './partitions-table.ts';
@@ -18,8 +19,9 @@ import { splitFetched, type Batch, type Fetched } from './split-fetched.ts';
 
 const tracer = trace.getTracer('redrive');
 
-export type StoreDeps = RowOptions &
+export type StoreDeps = Omit<RowOptions, 'sealerFor'> &
   Readonly<{
+    payloads: Payloads;
     db: Database;
     worker: Worker;
     /** Never throws: a record that cannot be decoded is still a dead letter. */
@@ -41,12 +43,36 @@ export async function storeFetched(
   fetched: Fetched,
 ): Promise<LeasedPartition | null> {
   const letters = fetched.records.map((record) => deps.decode(record, leased));
+  const sealing = await prepareSealing(deps, leased, letters);
   let current = leased;
   for (const batch of splitFetched(leased, letters, fetched)) {
-    if (!(await storeInOrder(deps, current, batch))) return null;
+    if (!(await storeInOrder({ ...deps, ...sealing }, current, batch))) return null;
     current = movedTo(current, batch.next);
   }
   return current;
+}
+
+type Sealing = Required<Pick<MergeOptions, 'sealerFor' | 'hashes'>>;
+
+/**
+ * Throws if a record is to be encrypted and there is no key: the partition waits, and is read again. Messages in the
+ * clear need no key.
+ */
+async function prepareSealing(
+  { payloads }: StoreDeps,
+  { topic }: LeasedPartition,
+  letters: readonly DeadLetter[],
+): Promise<Sealing> {
+  const isProtected = ({ originalTopic }: DeadLetter): boolean =>
+    payloads.isProtected([originalTopic, topic]);
+  const sealer = letters.some(isProtected) ? await payloads.sealer() : null;
+  const hashes = async (): Promise<LookupHashes | null> =>
+    sealer ??
+    payloads.hashes().catch((error: unknown) => {
+      if (error instanceof AppError) return null;
+      throw error;
+    });
+  return { sealerFor: (letter) => (isProtected(letter) ? sealer : null), hashes };
 }
 
 function movedTo(leased: LeasedPartition, next: bigint): LeasedPartition {
@@ -66,7 +92,11 @@ class LeaseLost extends Error {}
  * Stores a batch and the new position, in one transaction. If the database rejects the data, it stores the batch in
  * ever smaller parts, and a record whose fields are rejected with its bytes alone. False if the lease was lost.
  */
-async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Batch): Promise<boolean> {
+async function storeInOrder(
+  deps: StoreDeps & Sealing,
+  leased: LeasedPartition,
+  batch: Batch,
+): Promise<boolean> {
   if (batch.letters.length === 0) return storePart(deps, leased, batch);
   let from = batch.from;
   const store = async (letters: readonly DeadLetter[]): Promise<void> => {
@@ -95,8 +125,8 @@ async function storeInOrder(deps: StoreDeps, leased: LeasedPartition, batch: Bat
 }
 
 /** Records that may be known already are looked up first: those read before, and those that carry our headers. */
-async function storePart(deps: StoreDeps, leased: LeasedPartition, part: Batch): Promise<boolean> {
-  const batch = { ...part, letters: await matchWatched(deps.db, part.letters) };
+async function storePart(deps: StoreDeps & Sealing, leased: LeasedPartition, part: Batch): Promise<boolean> {
+  const batch = { ...part, letters: await matchWatched(deps.db, part.letters, deps.hashes) };
   const isFirst = batch.from >= leased.highOffset;
   const isNew = isFirst && batch.letters.every(({ lineage }) => lineage === null);
   await deps.storeFingerprints(deps.db, batch.letters);

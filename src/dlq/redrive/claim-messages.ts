@@ -2,10 +2,11 @@ import type { Compression } from '../../kernel/broker-record.ts';
 import type { Lease } from '../../kernel/lease.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, type Worker } from '../../platform/work/work.ts';
+import type { StoredItem } from '../domain/payloads.ts';
 import { exactInstant } from '../instant.ts';
 import { hasValue, isDue, messages, recordValue, unscheduled } from '../messages-table.ts';
-import { readHeaders, type StoredHeader } from '../stored-headers.ts';
-import type { Keyset, MessageBody } from '../stored-message.ts';
+import type { StoredHeader } from '../stored-headers.ts';
+import type { Keyset } from '../stored-message.ts';
 
 /** A message whose attempt has started: what to publish, and where. */
 export type ClaimedMessage = Readonly<{
@@ -17,8 +18,8 @@ export type ClaimedMessage = Readonly<{
   hasValue: boolean;
   /** The size of its body in memory. */
   bytes: number;
-  /** Null if it is too large to be returned by the claim: a thousand of those would not fit into memory. */
-  body: MessageBody | null;
+  /** As it is stored. Null if it is too large to be returned by the claim: a thousand of those would not fit into memory. */
+  body: StoredBody | null;
   dialect: string | null;
   /** Equal for messages with equal keys; null without a key. */
   orderKey: Buffer | null;
@@ -33,6 +34,11 @@ export type ClaimedMessage = Readonly<{
   claimedAtMs: bigint;
   originalTimestampMs: bigint | null;
 }>;
+
+/** The bytes that a retry publishes, encrypted or not. */
+export type StoredBody = StoredItem<
+  Readonly<{ key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null }>
+>;
 
 export type ClaimedBatch = Readonly<{ lease: Lease; messages: readonly ClaimedMessage[] }>;
 
@@ -95,15 +101,16 @@ export async function claimMessages(
 /** A message that has lost its worker and has one attempt left runs alone; see the solo gate. */
 export const mustRunAlone: Sql = sql`(t.lease_lost AND t.retry_count + 1 >= t.max_retries)`;
 
-/** The same hash as `recordSha256` in the domain. */
-const publishedSha256: Sql = sql`sha256(
+/** The same hash as `recordSha256` in the domain; of an encrypted message its keyed hash. */
+const publishedSha256: Sql = sql`CASE WHEN t.data_key IS NOT NULL THEN t.record_hmac ELSE sha256(
     int4send(COALESCE(length(t.message_key), -1)) || COALESCE(t.message_key, '') ||
-    int4send(COALESCE(length(${recordValue}), -1)) || COALESCE(${recordValue}, ''))`;
+    int4send(COALESCE(length(${recordValue}), -1)) || COALESCE(${recordValue}, '')) END`;
 
 const maxOrderKeyBytes = 256;
 
 export const orderKey: Sql = sql`
-  CASE WHEN length(t.message_key) <= ${maxOrderKeyBytes} THEN t.message_key ELSE sha256(t.message_key) END`;
+  CASE WHEN t.data_key IS NOT NULL THEN t.key_hmac
+       WHEN length(t.message_key) <= ${maxOrderKeyBytes} THEN t.message_key ELSE sha256(t.message_key) END`;
 
 /** The claim returns bodies up to this size, so that a batch of a thousand messages stays small. */
 const inlineBytes = 16_384;
@@ -113,10 +120,9 @@ const bytes: Sql = sql`(
 
 const isSmall: Sql = sql`${bytes} <= ${inlineBytes}`;
 
-type BodyRow = { key: Buffer | null; value: Buffer | null; headers: readonly StoredHeader[] | null };
+type BodyRow = StoredBody['parts'] & Readonly<{ id: string; is_sealed: boolean }>;
 
 type ClaimedRow = BodyRow & {
-  id: string;
   original_topic: string;
   has_value: boolean;
   routed: boolean;
@@ -133,7 +139,7 @@ type ClaimedRow = BodyRow & {
 
 const claimedColumns: Sql = sql`
   t.id, t.original_topic, t.routed, t.published_sha256, ${hasValue} AS has_value,
-  ${bytes} AS bytes,
+  ${bytes} AS bytes, t.data_key IS NOT NULL AS is_sealed,
   CASE WHEN ${isSmall} THEN t.message_key END AS key, CASE WHEN ${isSmall} THEN ${recordValue} END AS value,
   CASE WHEN ${isSmall} THEN t.headers END AS headers, ${orderKey} AS order_key,
   t.source_compression AS compression, t.dialect, t.attempt_no, t.version, t.retry_count,
@@ -160,8 +166,8 @@ function claimedOf(row: ClaimedRow): ClaimedMessage {
   };
 }
 
-function bodyOf({ key, value, headers }: BodyRow): MessageBody {
-  return { key, value, headers: readHeaders(headers) };
+function bodyOf({ id, is_sealed: isSealed, key, value, headers }: BodyRow): StoredBody {
+  return { id, isSealed, parts: { key, value, headers } };
 }
 
 /** The bodies of claimed messages that are still ours. */
@@ -169,10 +175,10 @@ export async function loadBodies(
   { worker }: Pick<ClaimDeps, 'worker'>,
   lease: Lease,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, MessageBody>> {
+): Promise<ReadonlyMap<string, StoredBody>> {
   if (ids.length === 0) return new Map();
-  const rows = await worker.db.query<BodyRow & { id: string }>(sql`
-    SELECT t.id, t.message_key AS key, ${recordValue} AS value, t.headers
+  const rows = await worker.db.query<BodyRow>(sql`
+    SELECT t.id, t.data_key IS NOT NULL AS is_sealed, t.message_key AS key, ${recordValue} AS value, t.headers
     FROM unnest((SELECT ${ids}::uuid[])) AS keys (key)
     JOIN dlq.dlq_messages t ON t.id = keys.key
     WHERE t.lease_epoch = ${lease.epoch} AND (t.status = 'RETRYING') IS TRUE`);

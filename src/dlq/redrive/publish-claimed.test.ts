@@ -4,12 +4,12 @@ import * as fc from 'fast-check';
 import type { PublishResult } from '../../platform/broker/port.ts';
 import type { Sql } from '../../platform/postgres/sql.ts';
 import type { Worker } from '../../platform/work/work.ts';
-import type { MessageBody } from '../stored-message.ts';
-import type { ClaimedMessage } from './claim-messages.ts';
+import { clearPayloads } from '../domain/payloads.ts';
+import type { ClaimedMessage, StoredBody } from './claim-messages.ts';
 import { createKeyOrder } from './key-order.ts';
 import { publishClaimed, type PublishDeps } from './publish-claimed.ts';
 
-const body: MessageBody = { key: null, value: null, headers: [] };
+const parts: StoredBody['parts'] = { key: null, value: null, headers: null };
 
 function claimed(id: string, bytes: number): ClaimedMessage {
   return {
@@ -18,7 +18,7 @@ function claimed(id: string, bytes: number): ClaimedMessage {
     isRouted: false,
     hasValue: true,
     bytes,
-    body: bytes <= 16_384 ? body : null,
+    body: bytes <= 16_384 ? { id, isSealed: false, parts } : null,
     dialect: null,
     orderKey: null,
     place: { createdAt: '2026-01-02T03:04:05.000000Z', id },
@@ -35,7 +35,7 @@ function createWorker(onLoad: () => void = () => {}): Worker {
   const query = async (statement: Sql): Promise<readonly unknown[]> => {
     onLoad();
     const ids = statement.values.find((value) => Array.isArray(value)) as readonly string[];
-    return ids.map((id) => ({ id, key: null, value: null, headers: null }));
+    return ids.map((id) => ({ id, is_sealed: false, ...parts }));
   };
   return {
     db: { query: query as Worker['db']['query'] },
@@ -52,6 +52,7 @@ function createDeps(resultOf: (index: number) => PublishResult): PublishDeps & {
   return {
     calls,
     worker: createWorker(),
+    payloads: clearPayloads,
     publish: async (records) => {
       calls.push(records.map(({ headers }) => headers[0]?.value?.toString() ?? ''));
       return records.map(() => resultOf(index++));

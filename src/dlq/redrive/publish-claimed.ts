@@ -1,15 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { Compression, Header } from '../../kernel/broker-record.ts';
-import { messageOf } from '../../kernel/errors.ts';
+import { AppError, messageOf } from '../../kernel/errors.ts';
 import { hasTimeFor, type Lease } from '../../kernel/lease.ts';
 import type { OutgoingRecord, PublishResult } from '../../platform/broker/port.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { releaseReasonOf, type ReleaseReason } from '../domain/message.ts';
+import type { Payloads } from '../domain/payloads.ts';
 import { recordSha256 } from '../domain/record-sha256.ts';
 import { redriveHeaders } from '../domain/redrive-headers.ts';
 import type { IsAllowedTarget } from '../domain/target-rule.ts';
+import { readHeaders } from '../stored-headers.ts';
 import type { MessageBody } from '../stored-message.ts';
-import { loadBodies, noteHashes, type ClaimedBatch, type ClaimedMessage } from './claim-messages.ts';
+import {
+  loadBodies,
+  noteHashes,
+  type ClaimedBatch,
+  type ClaimedMessage,
+  type StoredBody,
+} from './claim-messages.ts';
 import type { KeyOrder } from './key-order.ts';
 import type { AttemptOutcome } from './settle-messages.ts';
 
@@ -18,6 +26,7 @@ export type Publish = (records: readonly OutgoingRecord[]) => Promise<readonly P
 
 export type PublishDeps = Readonly<{
   worker: Worker;
+  payloads: Payloads;
   /** Null without a broker: then a retry resolves the message and reports that nothing was sent. */
   publish: Publish | null;
   publishTimeoutMs: number;
@@ -37,6 +46,8 @@ export type Published = Readonly<{
   result: PublishResult | null;
   /** Why the attempt was released; null if it was not. */
   release: ReleaseReason | null;
+  /** Of a release; for an answer about this message alone. */
+  error?: AppError;
 }>;
 
 export type PublishedById = ReadonlyMap<string, Published>;
@@ -110,7 +121,13 @@ async function publishSlice(
 
   let bodies: ReadonlyMap<string, MessageBody>;
   try {
-    bodies = await readBodies(deps, lease, sendable);
+    const read = await readBodies(deps, lease, sendable);
+    bodies = read.bodies;
+    for (const [id, error] of read.unreadable) {
+      published.set(id, { ...released('unreadable', `${error.code}: ${error.message}`), error });
+      const message = sendable.find((one) => one.id === id);
+      if (message !== undefined) order?.refuse(message);
+    }
   } catch (error) {
     // Earlier slices were sent and must still be settled, so this does not throw.
     return forAll(messages, released('not_loaded', `failed to load the message: ${messageOf(error)}`));
@@ -145,25 +162,49 @@ function checkMessage(deps: PublishDeps, message: ClaimedMessage, order: KeyOrde
   return isBlocked ? released('blocked', 'an earlier message with its key was not sent') : null;
 }
 
+type Read = Readonly<{
+  bodies: ReadonlyMap<string, MessageBody>;
+  /** Cannot be decrypted: they stay as they are, and the others are sent. */
+  unreadable: ReadonlyMap<string, AppError>;
+}>;
+
 /** Small bodies came with the claim. The hash of a message with a new key is stored before it is sent. */
 async function readBodies(
   deps: PublishDeps,
   lease: Lease,
   messages: readonly ClaimedMessage[],
-): Promise<ReadonlyMap<string, MessageBody>> {
+): Promise<Read> {
   const missing = messages.filter(({ body }) => body === null).map(({ id }) => id);
   const loaded = await loadBodies(deps, lease, missing);
+  const stored = messages.flatMap(({ id, body }) => body ?? loaded.get(id) ?? []);
   const bodies = new Map<string, MessageBody>();
-  for (const { id, body } of messages) {
-    const found = body ?? loaded.get(id);
-    if (found !== undefined)
-      bodies.set(id, deps.republishKey === 'uuid' ? { ...found, key: Buffer.from(randomUUID()) } : found);
+  const unreadable = new Map<string, AppError>();
+  (await deps.payloads.open(stored)).forEach((opened, i) => {
+    const id = stored[i]?.id ?? '';
+    if (opened.error !== null) return unreadable.set(id, opened.error);
+    const { key, value, headers } = opened.parts;
+    return bodies.set(id, { key, value, headers: readHeaders(headers) });
+  });
+  if (deps.republishKey === 'uuid') await giveNewKeys(deps, lease, { stored, bodies });
+  return { bodies, unreadable };
+}
+
+/** The hashes that the claim noted are of the old keys. */
+async function giveNewKeys(
+  deps: PublishDeps,
+  lease: Lease,
+  { stored, bodies }: Readonly<{ stored: readonly StoredBody[]; bodies: Map<string, MessageBody> }>,
+): Promise<void> {
+  const sealed = new Set(stored.flatMap(({ id, isSealed }) => (isSealed && bodies.has(id) ? [id] : [])));
+  const hashes = sealed.size === 0 ? null : await deps.payloads.hashes();
+  const noted = new Map<string, Buffer>();
+  for (const [id, body] of bodies) {
+    const key = Buffer.from(randomUUID());
+    bodies.set(id, { ...body, key });
+    const sha256 = recordSha256(key, body.value);
+    noted.set(id, sealed.has(id) && hashes !== null ? hashes.ofRecord(sha256) : sha256);
   }
-  if (deps.republishKey === 'uuid') {
-    const hashes = [...bodies].map(([id, { key, value }]) => [id, recordSha256(key, value)] as const);
-    await noteHashes(deps, lease, new Map(hashes));
-  }
-  return bodies;
+  await noteHashes(deps, lease, noted);
 }
 
 function recordOf(deps: PublishDeps, message: ClaimedMessage, body: MessageBody): OutgoingRecord {

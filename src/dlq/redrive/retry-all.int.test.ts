@@ -9,6 +9,7 @@ import { retryAll, type RetryAllDeps } from './retry-all.ts';
 import { retryMessage } from './retry-message.ts';
 import type { PublishResult } from '../../platform/broker/port.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { clearPayloads } from '../domain/payloads.ts';
 import { findHead } from '../browse/find-message.ts';
 import type { Publish } from './publish-claimed.ts';
 
@@ -34,6 +35,7 @@ function createCall(publishMs: () => number): RetryAllDeps & { sent: string[] } 
   return {
     sent,
     worker,
+    payloads: clearPayloads,
     leaseMs,
     findHead: (id) => findHead(database.db, id),
     publish,

@@ -124,6 +124,7 @@ async function explainLostClaim(deps: RetryDeps, id: string): Promise<AppError> 
 /** False without a broker; throws if the message was not published. */
 function wasPublished(published: Published | undefined): boolean {
   const result = published?.result ?? null;
+  if (published?.error !== undefined) throw published.error;
   if (result === null) {
     if (published?.outcome.end === 'not_published') return false;
     const why = published?.outcome.end === 'released' ? published.outcome.reason : 'the lease was lost';

@@ -218,6 +218,8 @@ function count(deps: BulkDeps, stream: Stream, message: ClaimedMessage, publishe
     case 'unroutable':
     case 'no_value':
       return tally.exclude(release, message.targetTopic);
+    case 'unreadable':
+      return tally.add('skipped');
     case 'cluster':
     case 'call_ended':
       return tally.add('remaining');

@@ -35,6 +35,7 @@ export async function missingRights(
         WHEN (n.nspname, c.relname) IN (('outbox', 'outbox_audit'), ('audit', 'events'), ('audit', 'seals'))
           THEN ARRAY['SELECT', 'INSERT']
         WHEN (n.nspname, c.relname) = ('audit', 'dropped_months') THEN ARRAY['SELECT']
+        WHEN (n.nspname, c.relname) = ('platform', 'data_keys') THEN ARRAY['SELECT', 'INSERT', 'UPDATE']
         ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']
       END) AS r (rights)
       WHERE n.nspname = ANY (${schemas}::text[]) AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition

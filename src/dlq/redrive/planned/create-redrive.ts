@@ -2,12 +2,18 @@ import { AppError } from '../../../kernel/errors.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { notify } from '../../../platform/work/wake.ts';
+import type { Payloads } from '../../domain/payloads.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import { tooMany } from './plan-redrive.ts';
-import { inScope, isSelectable } from './plan-scope.ts';
+import { hashesFor, inScope, isSelectable } from './plan-scope.ts';
 import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redrives-table.ts';
 
-export type CreateDeps = Readonly<{ db: Database; makeId: () => string; maxItems: number }>;
+export type CreateDeps = Readonly<{
+  db: Database;
+  makeId: () => string;
+  maxItems: number;
+  payloads: Payloads;
+}>;
 
 export type NewRedrive = Readonly<{
   kind: RedriveKind;
@@ -20,13 +26,12 @@ export type NewRedrive = Readonly<{
 }>;
 
 /** Stores the redrive; the process that takes its lease makes the plan. */
-export async function createRedrive(
-  { db, makeId, maxItems }: CreateDeps,
-  redrive: NewRedrive,
-): Promise<string> {
+export async function createRedrive(deps: CreateDeps, redrive: NewRedrive): Promise<string> {
+  const { db, makeId, maxItems } = deps;
+  const hashes = await hashesFor(deps, redrive);
   const [selection] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
-      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(redrive)} AND ${isSelectable(redrive)} LIMIT ${maxItems + 1}) AS selected`);
+      SELECT 1 FROM dlq.dlq_messages t WHERE ${inScope(redrive, hashes)} AND ${isSelectable(redrive)} LIMIT ${maxItems + 1}) AS selected`);
   if ((selection?.count ?? 0) > maxItems)
     throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
   return db.transaction((tx) => insertRedrive(tx, makeId(), redrive));

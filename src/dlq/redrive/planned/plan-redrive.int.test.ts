@@ -5,6 +5,7 @@ import { leaseRedrive } from '../../../../tests/support/redrive-runs.ts';
 import { storeRecords } from '../../../../tests/support/stored-message.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
+import { clearPayloads } from '../../domain/payloads.ts';
 import { createRedrive, type NewRedrive } from './create-redrive.ts';
 import { planRedrive, type PlanDeps } from './plan-redrive.ts';
 import type { LeasedRedrive } from './redrives-table.ts';
@@ -23,6 +24,7 @@ const depsOf = (db: Database, maxItems: number): PlanDeps => ({
   db,
   maxItems,
   broker: null,
+  payloads: clearPayloads,
   republishKey: 'original',
   unwritable: async () => new Map(),
   routesOf: () => ({ unroutable: null, misnamed: null }),
@@ -66,14 +68,14 @@ test('more messages than a redrive may have are refused, before and during the p
     reason: 'fixed',
   };
   const makeId = (): string => crypto.randomUUID();
-  await assert.rejects(createRedrive({ db, makeId, maxItems: 2 }, redrive), {
+  await assert.rejects(createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, redrive), {
     code: 'SYS_DLQ_TOO_MANY_MESSAGES',
     kind: 'semantic',
   });
-  await createRedrive({ db, makeId, maxItems: 3 }, redrive);
+  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 3 }, redrive);
   // Only what can be selected counts.
   await db.query(sql`UPDATE dlq.dlq_messages SET status = 'DEAD' WHERE message_key = 'k1'`);
-  await createRedrive({ db, makeId, maxItems: 2 }, redrive);
+  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, redrive);
 
   const planned = await leaseRedrive(db, { state: 'planning' });
   await planRedrive(depsOf(db, 1), planned, leased);

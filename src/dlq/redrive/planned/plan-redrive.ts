@@ -3,10 +3,19 @@ import { cleanText } from '../../../kernel/text.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
+import type { Payloads } from '../../domain/payloads.ts';
 import { stateAfter } from '../../domain/redrive.ts';
 import type { GroupBroker } from '../consumer-groups.ts';
 import { addReaders } from './plan-readers.ts';
-import { findMissingIds, inScope, originColumns, planRows, type Origin, type PlanRow } from './plan-scope.ts';
+import {
+  findMissingIds,
+  hashesFor,
+  inScope,
+  originColumns,
+  planRows,
+  type Origin,
+  type PlanRow,
+} from './plan-scope.ts';
 import { createPlanTally, type KeyCounts, type PlanCounts } from './plan-tally.ts';
 import { decisionTargets, findPlanTargets, type PlanTargets, type TargetDeps } from './plan-targets.ts';
 import { exclusiveLock, holdRedrive, sharedLock, type LeasedRedrive } from './redrives-table.ts';
@@ -14,6 +23,7 @@ import { exclusiveLock, holdRedrive, sharedLock, type LeasedRedrive } from './re
 export type PlanDeps = TargetDeps &
   Readonly<{
     db: Database;
+    payloads: Payloads;
     republishKey: 'original' | 'uuid';
     maxItems: number;
     /** Null without a broker. */
@@ -61,7 +71,7 @@ async function findTargets(
 ): Promise<PlanTargets | string> {
   if (redrive.kind !== 'retry') return decisionTargets(redrive.kind);
   const origins = await deps.db.query<Origin>(sql`
-    SELECT DISTINCT ${originColumns} FROM dlq.dlq_messages t WHERE ${inScope(redrive)}`);
+    SELECT DISTINCT ${originColumns} FROM dlq.dlq_messages t WHERE ${inScope(redrive, await hashesFor(deps, redrive))}`);
   return findPlanTargets(deps, origins, leased).catch((error: unknown) => messageOf(error));
 }
 
@@ -86,6 +96,7 @@ type Selection = Readonly<{
 
 async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: Selection): Promise<Plan> {
   const tally = createPlanTally();
+  const hashes = await hashesFor(deps, redrive);
   return deps.db.transaction(
     async (tx) => {
       await tx.query(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`);
@@ -93,7 +104,7 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
       await tx.query(sql`SET LOCAL statement_timeout = '10min'`);
       await tx.query(sql`SET LOCAL idle_in_transaction_session_timeout = '60s'`);
       const [snapshot] = await tx.query<{ at: string }>(sql`SELECT clock_timestamp()::text AS at`);
-      await tx.query(sql`DECLARE selection NO SCROLL CURSOR FOR ${planRows(redrive)}`);
+      await tx.query(sql`DECLARE selection NO SCROLL CURSOR FOR ${planRows(redrive, hashes)}`);
       for (let position = 0; ;) {
         if (selection.leased.aborted) throw new PlanEndedError();
         const rows = await tx.query<PlanRow>(sql`FETCH 10000 FROM selection`);

@@ -1,12 +1,16 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
+import type { LookupHashes, Payloads } from '../../domain/payloads.ts';
 import { statusesInScope, type RedriveKind } from '../../domain/redrive-kind.ts';
 import { conditionsOf, idsWithText } from '../../message-filter.ts';
 import { hasAttempt, hasValue } from '../../messages-table.ts';
 import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
-export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>): Sql {
+export function inScope(
+  { kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>,
+  hashes: LookupHashes | null = null,
+): Sql {
   const { topic, fingerprint, key, text, since, until, ids, policy } = filter;
   const conditions = [
     ...conditionsOf({
@@ -15,7 +19,7 @@ export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>
       ...(fingerprint === undefined ? {} : { fingerprint }),
       ...(filter.error_class === undefined ? {} : { errorClass: filter.error_class }),
       ...(filter.consumer_group === undefined ? {} : { consumerGroup: filter.consumer_group }),
-      ...(key === undefined ? {} : { key }),
+      ...(key === undefined ? {} : { key, hashes }),
     }),
   ];
   if (text !== undefined) conditions.push(sql`t.id IN (${idsWithText(text)})`);
@@ -26,6 +30,14 @@ export function inScope({ kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>
     conditions.push(sql`t.retry_policy = ${policy} AND t.next_attempt_at IS NOT NULL
       AND (t.next_attempt_at, t.id) <= (${filter.due_until ?? '-infinity'}::timestamptz, ${filter.due_until_id ?? null}::uuid)`);
   return joinSql(conditions, sql` AND `);
+}
+
+/** What finds encrypted messages with the key of the filter. */
+export async function hashesFor(
+  { payloads }: Readonly<{ payloads: Payloads }>,
+  { filter }: Pick<LeasedRedrive, 'filter'>,
+): Promise<LookupHashes | null> {
+  return filter.key === undefined ? null : payloads.hashes();
 }
 
 /** Their status allows it. Another redrive may have them, or their target may be unusable. */
@@ -75,14 +87,17 @@ export type PlanRow = Origin &
   }>;
 
 /** In the order of the original topics, where it is known, so that a key keeps its order. */
-export function planRows(redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' | 'options'>): Sql {
+export function planRows(
+  redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' | 'options'>,
+  hashes: LookupHashes | null,
+): Sql {
   return sql`
-    SELECT t.id, t.lease_epoch AS epoch, sha256(t.message_key) AS "keyHash", t.consumer_group AS "consumerGroup",
+    SELECT t.id, t.lease_epoch AS epoch, COALESCE(t.key_hmac, sha256(t.message_key)) AS "keyHash", t.consumer_group AS "consumerGroup",
            t.fingerprint, t.routed AS "isRouted", ${hasValue} AS "hasValue",
            (${hasAttempt}) AS "hasAttempt", ${isSelectable(redrive)} AS "isSelectable", t.status,
            ${otherRedrive(redrive.id)} AS elsewhere, ${originColumns}
     FROM dlq.dlq_messages t
-    WHERE ${inScope(redrive)}
+    WHERE ${inScope(redrive, hashes)}
     ORDER BY t.original_topic, t.original_partition, t.original_offset, t.created_at, t.id`;
 }
 

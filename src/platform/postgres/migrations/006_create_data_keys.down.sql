@@ -1,0 +1,1 @@
+DROP TABLE platform.data_keys;

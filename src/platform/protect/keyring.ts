@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.ts';
+import type { DataKey } from '../../kernel/protect/envelope.ts';
+import { KeyError, type Keyring, type KeyTrouble } from '../../kernel/protect/keyring.ts';
+import type { Queryable } from '../postgres/database.ts';
+import {
+  insertLookupKey,
+  insertMonthKey,
+  selectKeyIds,
+  selectKeys,
+  selectLookupKey,
+  selectNewest,
+  type StoredKey,
+} from './data-keys-table.ts';
+import type { MasterKey } from './master-key.ts';
+
+export type KeyringDeps = Readonly<{
+  db: Queryable;
+  slice: string;
+  /** Null if none is configured: then nothing is encrypted, and what is cannot be read. */
+  master: MasterKey | null;
+  clock: Pick<Clock, 'monotonicMs'>;
+}>;
+
+/** What readiness reports. */
+export type KeyringState = Readonly<{ keys: number; troubles: readonly string[] }>;
+
+/** A new month, or a key that was made by `redrive keys rotate`, is noticed after this time. */
+const currentForMs = 30_000;
+/** A key that could not be unwrapped is tried again after this time. */
+const troubleForMs = 5000;
+
+/**
+ * The data keys of a slice: one per month, made by the first process that needs it. A key that was unwrapped stays in
+ * memory, so that an outage of the master key is noticed only for keys that this process has not used yet. If the key
+ * of a new month cannot be made, the key of the month before goes on encrypting.
+ */
+export function createKeyring(deps: KeyringDeps): Keyring & Readonly<{ state(): Promise<KeyringState> }> {
+  const { db, slice, master, clock } = deps;
+  const secrets = new Map<number, Buffer>();
+  const troubles = new Map<number, Readonly<{ trouble: string; untilMs: number }>>();
+  let current: Readonly<{ data: DataKey; untilMs: number }> | null = null;
+  let lookupKey: Buffer | null = null;
+
+  const unwrap = async ({ id, wrapped }: StoredKey): Promise<Buffer> => {
+    const known = secrets.get(id);
+    if (known !== undefined) return known;
+    const recent = troubles.get(id);
+    if (recent !== undefined && recent.untilMs > clock.monotonicMs()) throw new KeyError(recent.trouble);
+    try {
+      if (master === null) throw new KeyError('protect.encrypt names no master key');
+      const secret = await master.unwrap(wrapped);
+      if (secret.length !== keyBytes) throw new KeyError('it does not have 32 bytes');
+      secrets.set(id, secret);
+      troubles.delete(id);
+      return secret;
+    } catch (error) {
+      if (!(error instanceof KeyError)) throw error;
+      const trouble = `data key ${id} cannot be used: ${error.message}`;
+      troubles.set(id, { trouble, untilMs: clock.monotonicMs() + troubleForMs });
+      throw new KeyError(trouble, { cause: error });
+    }
+  };
+
+  const makeKey = async (insert: typeof insertMonthKey): Promise<void> => {
+    if (master === null) throw new KeyError('protect.encrypt names no master key');
+    await insert(db, slice, await master.wrap(randomBytes(keyBytes)));
+  };
+
+  const lookup = async (): Promise<Buffer | null> => {
+    if (lookupKey !== null) return lookupKey;
+    const stored = await selectLookupKey(db, slice);
+    if (stored === undefined) return null;
+    lookupKey = await unwrap(stored);
+    return lookupKey;
+  };
+
+  /** The newest key that can be used. */
+  const newestKey = async (): Promise<DataKey> => {
+    let stored = await selectNewest(db, slice);
+    let trouble: unknown = null;
+    if (stored[0]?.isOfThisMonth !== true) {
+      try {
+        await makeKey(insertMonthKey);
+        stored = await selectNewest(db, slice);
+      } catch (error) {
+        if (!(error instanceof KeyError)) throw error;
+        trouble = error;
+      }
+    }
+    for (const one of stored) {
+      try {
+        return { id: one.id, secret: await unwrap(one) };
+      } catch (error) {
+        if (!(error instanceof KeyError)) throw error;
+        trouble ??= error;
+      }
+    }
+    throw trouble;
+  };
+
+  const find: Keyring['find'] = async (ids) => {
+    const found = new Map<number, DataKey | KeyTrouble>();
+    const missing: number[] = [];
+    for (const id of ids) {
+      const secret = secrets.get(id);
+      if (secret === undefined) missing.push(id);
+      else found.set(id, { id, secret });
+    }
+    if (missing.length === 0) return found;
+    const stored = new Map((await selectKeys(db, slice, missing)).map((key) => [key.id, key]));
+    for (const id of missing) {
+      const key = stored.get(id);
+      if (key === undefined) found.set(id, { trouble: `data key ${id} is missing in platform.data_keys` });
+      else found.set(id, await unwrap(key).then((secret) => ({ id, secret }), troubleOf));
+    }
+    return found;
+  };
+
+  return {
+    async current() {
+      if (current === null || current.untilMs <= clock.monotonicMs())
+        current = { data: await newestKey(), untilMs: clock.monotonicMs() + currentForMs };
+      let found = await lookup();
+      if (found === null) {
+        await makeKey(insertLookupKey);
+        found = await lookup();
+      }
+      if (found === null) throw new KeyError('the lookup key is missing');
+      return { data: current.data, lookup: found };
+    },
+    find,
+    lookup,
+    async state() {
+      const ids = await selectKeyIds(db, slice);
+      const troubles: string[] = [];
+      for (const key of (await find(new Set(ids))).values()) if ('trouble' in key) troubles.push(key.trouble);
+      if (ids.length > 0) await lookup().catch((error: unknown) => troubles.push(troubleOf(error).trouble));
+      return { keys: ids.length, troubles };
+    },
+  };
+}
+
+const keyBytes = 32;
+
+function troubleOf(error: unknown): KeyTrouble {
+  if (error instanceof KeyError) return { trouble: error.message };
+  throw error;
+}
