@@ -108,6 +108,9 @@ TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vac
     next_attempt_at timestamp with time zone
     retry_policy text
     version integer NOT NULL DEFAULT 0
+    data_key integer
+    key_hmac bytea
+    record_hmac bytea
 TABLE dlq.dlq_messages_archive
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -149,6 +152,9 @@ TABLE dlq.dlq_messages_archive
     next_attempt_at timestamp with time zone
     retry_policy text
     version integer NOT NULL DEFAULT 0
+    data_key integer
+    key_hmac bytea
+    record_hmac bytea
 TABLE dlq.fingerprints
     fingerprint text NOT NULL
     version integer
@@ -224,6 +230,9 @@ TABLE dlq.message_versions
     reason text
     created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     value_sha256 bytea DEFAULT sha256(value)
+    data_key integer
+    key_hmac bytea
+    record_hmac bytea
 TABLE dlq.redrive_items WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05)
     redrive_id uuid NOT NULL
     position integer NOT NULL
@@ -516,6 +525,15 @@ TABLE outbox.outbox_orders_archive
     lease_lost boolean NOT NULL
     archived_at timestamp with time zone NOT NULL
     fingerprint text
+TABLE platform.data_keys
+    id integer NOT NULL GENERATED ALWAYS AS IDENTITY
+    slice text NOT NULL
+    purpose text NOT NULL
+    month date NOT NULL
+    turn integer NOT NULL DEFAULT 0
+    wrapped text NOT NULL
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    rewrapped_at timestamp with time zone
 TABLE platform.dlq_positions
     cluster_id text NOT NULL
     topic text NOT NULL
@@ -792,6 +810,9 @@ CONSTRAINT outbox.outbox_orders outbox_orders_retry_count_check CHECK ((retry_co
 CONSTRAINT outbox.outbox_orders outbox_orders_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'dead'::text])))
 CONSTRAINT outbox.outbox_orders outbox_orders_supersedes_id_key UNIQUE (supersedes_id)
 CONSTRAINT outbox.outbox_orders_archive outbox_orders_archive_pkey PRIMARY KEY (id)
+CONSTRAINT platform.data_keys data_keys_pkey PRIMARY KEY (id)
+CONSTRAINT platform.data_keys data_keys_purpose_check CHECK ((purpose = ANY (ARRAY['payload'::text, 'lookup'::text])))
+CONSTRAINT platform.data_keys data_keys_slice_purpose_month_turn_key UNIQUE (slice, purpose, month, turn)
 CONSTRAINT platform.dlq_positions dlq_positions_pkey PRIMARY KEY (cluster_id, topic_id, partition)
 CONSTRAINT platform.idle_workers idle_workers_pkey PRIMARY KEY (channel, worker)
 CONSTRAINT platform.leases leases_pkey PRIMARY KEY (name)
@@ -936,6 +957,8 @@ CREATE INDEX idx_outbox_orders_archive_archived_at ON outbox.outbox_orders_archi
 CREATE INDEX idx_outbox_orders_archive_key ON outbox.outbox_orders_archive USING btree (idempotency_key)
 CREATE INDEX idx_outbox_orders_archive_supersedes_id ON outbox.outbox_orders_archive USING btree (supersedes_id) WHERE (supersedes_id IS NOT NULL)
 CREATE UNIQUE INDEX outbox_orders_archive_pkey ON outbox.outbox_orders_archive USING btree (id)
+CREATE UNIQUE INDEX data_keys_pkey ON platform.data_keys USING btree (id)
+CREATE UNIQUE INDEX data_keys_slice_purpose_month_turn_key ON platform.data_keys USING btree (slice, purpose, month, turn)
 CREATE UNIQUE INDEX dlq_positions_pkey ON platform.dlq_positions USING btree (cluster_id, topic_id, partition)
 CREATE UNIQUE INDEX idle_workers_pkey ON platform.idle_workers USING btree (channel, worker)
 CREATE UNIQUE INDEX leases_pkey ON platform.leases USING btree (name)
@@ -1161,7 +1184,8 @@ BEGIN
                       m.original_offset, m.original_timestamp, m.fingerprint, m.unroutable,
                       m.parent_id, m.resolution, m.attempt_no, m.published_sha256,
                       m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost, m.source_compression,
-                      m.routed, m.next_attempt_at, m.retry_policy, m.version
+                      m.routed, m.next_attempt_at, m.retry_policy, m.version, m.data_key, m.key_hmac,
+                      m.record_hmac
         ),
         archived AS (
             INSERT INTO dlq.dlq_messages_archive
@@ -1171,7 +1195,8 @@ BEGIN
                  headers, dialect, error_class, error_stack, consumer_group, original_partition,
                  original_offset, original_timestamp, fingerprint, unroutable, parent_id,
                  resolution, attempt_no, published_sha256, lease_owner, lease_until,
-                 lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version)
+                 lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version,
+                 data_key, key_hmac, record_hmac)
             SELECT id, original_topic, error_message, retry_count, max_retries, payload, status,
                    created_at, updated_at, last_retry_at, source_topic, source_topic_id,
                    source_partition, source_offset, source_timestamp, message_key, raw_value,
@@ -1179,7 +1204,7 @@ BEGIN
                    original_partition, original_offset, original_timestamp, fingerprint,
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
                    lease_until, lease_epoch, lease_lost, source_compression, routed,
-                   next_attempt_at, retry_policy, version
+                   next_attempt_at, retry_policy, version, data_key, key_hmac, record_hmac
             FROM moved
             RETURNING created_at, id
         )
@@ -1776,9 +1801,10 @@ CREATE OR REPLACE FUNCTION dlq.index_messages(p_ids uuid[], p_has_text boolean D
 AS $function$
     WITH live AS (
         INSERT INTO dlq.message_facets AS f (message_id, created_at, error_class, key_hash, consumer_group, search)
-        SELECT t.id, t.created_at, left(t.error_class, 256), sha256(t.message_key), left(t.consumer_group, 255),
+        SELECT t.id, t.created_at, left(t.error_class, 256), COALESCE(t.key_hmac, sha256(t.message_key)), left(t.consumer_group, 255),
                CASE WHEN p_has_text
-                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload, t.raw_value) ELSE '' END
+                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload,
+                                            CASE WHEN t.data_key IS NULL THEN t.raw_value END) ELSE '' END
         FROM dlq.dlq_messages t WHERE t.id = ANY(p_ids)
         ON CONFLICT (message_id) DO UPDATE
         SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,
@@ -1787,9 +1813,10 @@ AS $function$
     ), archived AS (
         INSERT INTO dlq.message_facets_archive AS f
             (message_id, created_at, error_class, key_hash, consumer_group, search)
-        SELECT t.id, t.created_at, left(t.error_class, 256), sha256(t.message_key), left(t.consumer_group, 255),
+        SELECT t.id, t.created_at, left(t.error_class, 256), COALESCE(t.key_hmac, sha256(t.message_key)), left(t.consumer_group, 255),
                CASE WHEN p_has_text
-                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload, t.raw_value) ELSE '' END
+                    THEN dlq.search_vector(t.error_class, t.error_message, t.payload,
+                                            CASE WHEN t.data_key IS NULL THEN t.raw_value END) ELSE '' END
         FROM dlq.dlq_messages_archive t WHERE t.id = ANY(p_ids)
         ON CONFLICT (message_id) DO UPDATE
         SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,

@@ -177,7 +177,12 @@ export function createDlq(deps: DlqDeps): Dlq {
       onError: (error) => log.warn({ err: error }, 'redrive failed; trying again'),
     }),
     maintenance: [...createMaintenance(deps, log), ...policies.services],
-    checks: [indexCheck(db), encryptionCheck, ...policies.checks, ...createBrokerChecks({ ...deps, ...options }, reader)],
+    checks: [
+      indexCheck(db),
+      encryptionCheck,
+      ...policies.checks,
+      ...createBrokerChecks({ ...deps, ...options }, reader),
+    ],
   };
 }
 

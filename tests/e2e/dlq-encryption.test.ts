@@ -194,7 +194,8 @@ describe('a redrive of encrypted messages', () => {
   test('sends those that can be decrypted, and leaves the others as they are', async () => {
     await system.db.query(sql`DELETE FROM dlq.dlq_messages`);
     const ids: string[] = [];
-    for (const n of [1, 2, 3, 4]) ids.push(await deadLetter('payments', { key: `k${n}`, value: `{"n":${n}}` }));
+    for (const n of [1, 2, 3, 4])
+      ids.push(await deadLetter('payments', { key: `k${n}`, value: `{"n":${n}}` }));
     const [, damaged = ''] = ids;
     // The value of another message.
     await system.db.query(sql`
@@ -203,7 +204,9 @@ describe('a redrive of encrypted messages', () => {
     const answer = await system.api.post<Record<string, number>>('/api/v1/dlq/payments.v1/retry-all');
     assert.equal(answer.status, 200, answer.text);
     assert.deepEqual([answer.body['retried'], answer.body['skipped']], [3, 1], answer.text);
-    const { body } = await system.api.get<Listed & { status: string; retry_count: number }>(`${root}/${damaged}`);
+    const { body } = await system.api.get<Listed & { status: string; retry_count: number }>(
+      `${root}/${damaged}`,
+    );
     assert.deepEqual([body.status, body.retry_count], ['PENDING', 0]);
     assert.deepEqual([body.unreadable, body.key, body.payload], ['SYS_DLQ_CANNOT_DECRYPT', null, null]);
     assertError(await system.api.get(`${root}/${damaged}/raw`), 422, 'SYS_DLQ_CANNOT_DECRYPT');

@@ -6,7 +6,11 @@ import type { Database } from '../../src/platform/postgres/database.ts';
 import { Sql, sql } from '../../src/platform/postgres/sql.ts';
 
 /** A file of master keys that a test changes while a system uses it. */
-export type MasterKeyFile = Readonly<{ path: string; write(...keys: readonly string[]): void; read(): string }>;
+export type MasterKeyFile = Readonly<{
+  path: string;
+  write(...keys: readonly string[]): void;
+  read(): string;
+}>;
 
 export function createMasterKeyFile(...keys: readonly string[]): MasterKeyFile {
   const path = join(mkdtempSync(join(tmpdir(), 'redrive-keys-')), 'master-keys');

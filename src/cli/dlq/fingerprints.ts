@@ -38,10 +38,7 @@ async function derive(terminal: Terminal, args: DeriveArgs): Promise<void> {
   const derived = await withDatabase(config, (db) =>
     migrated(() =>
       withProgress(terminal, progress, () =>
-        deriveFingerprints(
-          { db, payloads: payloadsFor(config, db) },
-          (count) => (done = count),
-        ),
+        deriveFingerprints({ db, payloads: payloadsFor(config, db) }, (count) => (done = count)),
       ),
     ),
   );
