@@ -34,7 +34,7 @@ export function createProtection(deps: ProtectionDeps): Protection {
       async check() {
         const { keys, troubles } = await keyring.state();
         const trouble = isEncrypting ? await keyring.current().then(() => null, messageOf) : null;
-        const all = [...(trouble === null ? [] : [`dead letters of encrypted topics wait: ${trouble}`])];
+        const all = trouble === null ? [] : [`dead letters of encrypted topics wait: ${trouble}`];
         if (troubles.length > 0)
           all.push(`${troubles.length} of ${keys} data keys cannot be used: ${troubles[0]}`);
         return all.length === 0 ? { status: 'healthy' } : { status: 'degraded', message: all.join('; ') };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Compression, Header } from '../../kernel/broker-record.ts';
-import { AppError, messageOf } from '../../kernel/errors.ts';
+import { messageOf, type AppError } from '../../kernel/errors.ts';
 import { hasTimeFor, type Lease } from '../../kernel/lease.ts';
 import type { OutgoingRecord, PublishResult } from '../../platform/broker/port.ts';
 import type { Worker } from '../../platform/work/work.ts';

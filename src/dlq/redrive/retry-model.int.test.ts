@@ -152,6 +152,7 @@ async function runWalk(maxRetries: number, walk: readonly (typeof commands)[numb
       case 'released: no_value':
       case 'released: no_time':
       case 'released: not_loaded':
+      case 'released: unreadable':
       case 'released: blocked':
       case 'released: call_ended': {
         if (claim === null) break;
