@@ -55,6 +55,7 @@ describe('health', () => {
       schema: { status: 'healthy' },
       rights: { status: 'healthy' },
       dlq_index: { status: 'healthy' },
+      dlq_encryption: { status: 'healthy' },
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },
       notify: { status: 'healthy' },
