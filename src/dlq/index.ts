@@ -52,7 +52,7 @@ import { createMessageIndexer, indexCheck } from './upkeep/index-messages.ts';
 import { createRedriveRetention } from './upkeep/redrive-retention.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
-import { createProtection, type Protection, type ProtectionDeps } from './protect/create-protection.ts';
+import { createProtection, type Protection, type ProtectionDeps } from './upkeep/create-protection.ts';
 import { createIngestMetrics } from './ingest/ingest-metrics.ts';
 import { createFingerprintStore } from './ingest/store-fingerprints.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';

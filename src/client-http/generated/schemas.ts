@@ -141,6 +141,8 @@ export type GroupDetails = Readonly<{
     /** Only if the key is not text. */
     key_base64?: string;
     count: number;
+    /** Why the key is missing: it cannot be decrypted. */
+    unreadable?: string;
   }>[];
   /** At most 1000 pairs of topic and consumer group. */
   by_topic: readonly Readonly<{
@@ -290,6 +292,10 @@ export type ListedMessage = Readonly<{
   version: number;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
+  /** Its record is stored encrypted. */
+  encrypted?: true;
+  /** Why key, payload and stack are missing: they cannot be decrypted. */
+  unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
   payload_preview: string | null;
   payload_bytes: number | null;
 }>;
@@ -369,6 +375,10 @@ export type Message = Readonly<{
   version: number;
   /** Only in lists: the key is longer than 1 KiB. */
   key_omitted?: true;
+  /** Its record is stored encrypted. */
+  encrypted?: true;
+  /** Why key, payload and stack are missing: they cannot be decrypted. */
+  unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
   /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
   payload_omitted?: true;
   error_stack?: string | null;

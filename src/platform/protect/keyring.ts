@@ -29,6 +29,7 @@ export type KeyringState = Readonly<{ keys: number; troubles: readonly string[] 
 const currentForMs = 30_000;
 /** A key that could not be unwrapped is tried again after this time. */
 const troubleForMs = 5000;
+const keyBytes = 32;
 
 /**
  * The data keys of a slice: one per month, made by the first process that needs it. A key that was unwrapped stays in
@@ -36,74 +37,16 @@ const troubleForMs = 5000;
  * of a new month cannot be made, the key of the month before goes on encrypting.
  */
 export function createKeyring(deps: KeyringDeps): Keyring & Readonly<{ state(): Promise<KeyringState> }> {
-  const { db, slice, master, clock } = deps;
-  const secrets = new Map<number, Buffer>();
-  const troubles = new Map<number, Readonly<{ trouble: string; untilMs: number }>>();
+  const { db, slice, clock } = deps;
+  const unwrapped = createUnwrapped(deps);
   let current: Readonly<{ data: DataKey; untilMs: number }> | null = null;
   let lookupKey: Buffer | null = null;
-
-  const unwrap = async ({ id, wrapped }: StoredKey): Promise<Buffer> => {
-    const known = secrets.get(id);
-    if (known !== undefined) return known;
-    const recent = troubles.get(id);
-    if (recent !== undefined && recent.untilMs > clock.monotonicMs()) throw new KeyError(recent.trouble);
-    try {
-      if (master === null) throw new KeyError('protect.encrypt names no master key');
-      const secret = await master.unwrap(wrapped);
-      if (secret.length !== keyBytes) throw new KeyError('it does not have 32 bytes');
-      secrets.set(id, secret);
-      troubles.delete(id);
-      return secret;
-    } catch (error) {
-      if (!(error instanceof KeyError)) throw error;
-      const trouble = `data key ${id} cannot be used: ${error.message}`;
-      troubles.set(id, { trouble, untilMs: clock.monotonicMs() + troubleForMs });
-      throw new KeyError(trouble, { cause: error });
-    }
-  };
-
-  const makeKey = async (insert: typeof insertMonthKey): Promise<void> => {
-    if (master === null) throw new KeyError('protect.encrypt names no master key');
-    await insert(db, slice, await master.wrap(randomBytes(keyBytes)));
-  };
-
-  const lookup = async (): Promise<Buffer | null> => {
-    if (lookupKey !== null) return lookupKey;
-    const stored = await selectLookupKey(db, slice);
-    if (stored === undefined) return null;
-    lookupKey = await unwrap(stored);
-    return lookupKey;
-  };
-
-  /** The newest key that can be used. */
-  const newestKey = async (): Promise<DataKey> => {
-    let stored = await selectNewest(db, slice);
-    let trouble: unknown = null;
-    if (stored[0]?.isOfThisMonth !== true) {
-      try {
-        await makeKey(insertMonthKey);
-        stored = await selectNewest(db, slice);
-      } catch (error) {
-        if (!(error instanceof KeyError)) throw error;
-        trouble = error;
-      }
-    }
-    for (const one of stored) {
-      try {
-        return { id: one.id, secret: await unwrap(one) };
-      } catch (error) {
-        if (!(error instanceof KeyError)) throw error;
-        trouble ??= error;
-      }
-    }
-    throw trouble;
-  };
 
   const find: Keyring['find'] = async (ids) => {
     const found = new Map<number, DataKey | KeyTrouble>();
     const missing: number[] = [];
     for (const id of ids) {
-      const secret = secrets.get(id);
+      const secret = unwrapped.known(id);
       if (secret === undefined) missing.push(id);
       else found.set(id, { id, secret });
     }
@@ -112,36 +55,103 @@ export function createKeyring(deps: KeyringDeps): Keyring & Readonly<{ state(): 
     for (const id of missing) {
       const key = stored.get(id);
       if (key === undefined) found.set(id, { trouble: `data key ${id} is missing in platform.data_keys` });
-      else found.set(id, await unwrap(key).then((secret) => ({ id, secret }), troubleOf));
+      else found.set(id, await unwrapped.get(key).then((secret) => ({ id, secret }), troubleOf));
     }
     return found;
   };
-
+  const lookup = async (): Promise<Buffer | null> => {
+    if (lookupKey !== null) return lookupKey;
+    const stored = await selectLookupKey(db, slice);
+    if (stored === undefined) return null;
+    lookupKey = await unwrapped.get(stored);
+    return lookupKey;
+  };
   return {
+    find,
+    lookup,
     async current() {
       if (current === null || current.untilMs <= clock.monotonicMs())
-        current = { data: await newestKey(), untilMs: clock.monotonicMs() + currentForMs };
+        current = { data: await newestKey(deps, unwrapped), untilMs: clock.monotonicMs() + currentForMs };
       let found = await lookup();
       if (found === null) {
-        await makeKey(insertLookupKey);
+        await makeKey(deps, insertLookupKey);
         found = await lookup();
       }
       if (found === null) throw new KeyError('the lookup key is missing');
       return { data: current.data, lookup: found };
     },
-    find,
-    lookup,
     async state() {
       const ids = await selectKeyIds(db, slice);
-      const troubles: string[] = [];
-      for (const key of (await find(new Set(ids))).values()) if ('trouble' in key) troubles.push(key.trouble);
+      const keys = ids.length === 0 ? [] : [...(await find(new Set(ids))).values()];
+      const troubles = keys.flatMap((key) => ('trouble' in key ? [key.trouble] : []));
       if (ids.length > 0) await lookup().catch((error: unknown) => troubles.push(troubleOf(error).trouble));
       return { keys: ids.length, troubles };
     },
   };
 }
 
-const keyBytes = 32;
+type Unwrapped = Readonly<{
+  known(id: number): Buffer | undefined;
+  /** Throws a KeyError. */
+  get(key: StoredKey): Promise<Buffer>;
+}>;
+
+function createUnwrapped({ master, clock }: KeyringDeps): Unwrapped {
+  const secrets = new Map<number, Buffer>();
+  const troubles = new Map<number, Readonly<{ trouble: string; untilMs: number }>>();
+  return {
+    known: (id) => secrets.get(id),
+    async get({ id, wrapped }) {
+      const known = secrets.get(id);
+      if (known !== undefined) return known;
+      const recent = troubles.get(id);
+      if (recent !== undefined && recent.untilMs > clock.monotonicMs()) throw new KeyError(recent.trouble);
+      try {
+        if (master === null) throw new KeyError('protect.encrypt names no master key');
+        const secret = await master.unwrap(wrapped);
+        if (secret.length !== keyBytes) throw new KeyError(`it does not have ${keyBytes} bytes`);
+        secrets.set(id, secret);
+        return secret;
+      } catch (error) {
+        if (!(error instanceof KeyError)) throw error;
+        const trouble = `data key ${id} cannot be used: ${error.message}`;
+        troubles.set(id, { trouble, untilMs: clock.monotonicMs() + troubleForMs });
+        throw new KeyError(trouble, { cause: error });
+      }
+    },
+  };
+}
+
+/** Another process may be faster: its key stays. */
+async function makeKey({ db, slice, master }: KeyringDeps, insert: typeof insertMonthKey): Promise<void> {
+  if (master === null) throw new KeyError('protect.encrypt names no master key');
+  await insert(db, slice, await master.wrap(randomBytes(keyBytes)));
+}
+
+/** The newest key that can be used. */
+async function newestKey(deps: KeyringDeps, unwrapped: Unwrapped): Promise<DataKey> {
+  const { db, slice } = deps;
+  let stored = await selectNewest(db, slice);
+  let trouble: KeyError | null = null;
+  if (stored[0]?.isOfThisMonth !== true) {
+    try {
+      await makeKey(deps, insertMonthKey);
+      stored = await selectNewest(db, slice);
+    } catch (error) {
+      if (!(error instanceof KeyError)) throw error;
+      trouble = error;
+    }
+  }
+  for (const one of stored) {
+    try {
+      return { id: one.id, secret: await unwrapped.get(one) };
+    } catch (error) {
+      if (!(error instanceof KeyError)) throw error;
+      trouble ??= error;
+    }
+  }
+  throw trouble ?? new KeyError('there is no data key');
+}
 
 function troubleOf(error: unknown): KeyTrouble {
   if (error instanceof KeyError) return { trouble: error.message };
