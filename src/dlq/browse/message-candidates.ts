@@ -51,6 +51,9 @@ export async function findCandidates(db: Queryable, filter: MessageFilter): Prom
   if (isUnroutable === true) return byTime(filter, ['isUnroutable'], sql`t.unroutable`);
   if (filter.hasEdit === true) return byTime(filter, ['hasEdit'], sql`t.version > 0`);
   if (fingerprint !== undefined) return byFingerprint(filter, fingerprint);
+  const hasCause = errorClass !== undefined || consumerGroup !== undefined;
+  if (hasCause && status !== undefined && (await areFew(db, filter, status)))
+    return byStatuses(filter, status);
   if (errorClass !== undefined) return byFacet(filter, 'errorClass', sql`f.error_class = ${errorClass}`);
   if (consumerGroup !== undefined)
     return byFacet(filter, 'consumerGroup', sql`f.consumer_group = ${consumerGroup}`);
@@ -153,6 +156,19 @@ function byStatuses(filter: MessageFilter, some: readonly string[]): Candidates 
       SELECT r.id, r.created_at FROM unnest(${some}::text[]) AS s (status)
       CROSS JOIN LATERAL (${newest(filter, sql`t.status = s.status`, { limit, after })}) AS r`,
   });
+}
+
+/** With more, the index of another field is read. */
+const fewMessages = 1000;
+
+/** So few messages have these statuses that all of them are checked in one step. */
+async function areFew(db: Queryable, filter: MessageFilter, some: readonly string[]): Promise<boolean> {
+  const [row] = await db.query<{ count: bigint }>(sql`
+    SELECT count(*) AS count FROM (
+      SELECT FROM ${tablesOf(filter).messages} t
+      WHERE t.status = ANY(${some}::text[]) AND ${isWithin(sql`t.created_at`, filter)} LIMIT ${fewMessages + 1}
+    ) AS found`);
+  return (row?.count ?? 0n) <= BigInt(fewMessages);
 }
 
 function byFingerprint(filter: MessageFilter, fingerprint: string): Candidates {

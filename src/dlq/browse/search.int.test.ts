@@ -281,6 +281,28 @@ test('every filter finds exactly the messages that it means, newest first, on pa
   }
 });
 
+test('a rare status of a common consumer group or class is found in one step', async () => {
+  await database.db.query(sql`
+    INSERT INTO dlq.dlq_messages (original_topic, error_message, status, consumer_group, error_class)
+    SELECT 'a.v1', 'boom', CASE WHEN n = 1 THEN 'DEAD' ELSE 'RESOLVED' END, 'billing', 'shop.Error'
+    FROM generate_series(1, 3000) AS n`);
+  await indexAll(database.db);
+  let steps = 0;
+  const counting: typeof database.db = {
+    ...database.db,
+    query(statement) {
+      if (statement.text.includes('last_created_at')) steps += 1;
+      return database.db.query(statement);
+    },
+  };
+  for (const filter of [{ consumerGroup: 'billing' }, { errorClass: 'shop.Error' }]) {
+    steps = 0;
+    const { messages, count } = await listMessages(counting, { ...filter, status: ['DEAD'] }, page);
+    assert.deepEqual([messages.length, count.total, steps], [1, 1, 1]);
+    assert.equal((await listMessages(counting, { ...filter, status: ['RESOLVED'] }, page)).count.total, 2999);
+  }
+});
+
 test('a search whose time is up shows what it has found and goes on from there', async () => {
   await storeMany(2500);
   const slow: MessageFilter = {
