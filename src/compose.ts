@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { accessMigrations, createAccess } from './access/index.ts';
-import { auditMigrations } from './audit/index.ts';
+import { auditMigrations, createAudit } from './audit/index.ts';
 import { apiTags } from './compose/api-tags.ts';
 import { createMasterKey } from './compose/create-master-key.ts';
 import { kafkaName, openBroker } from './compose/create-broker.ts';
@@ -230,6 +230,7 @@ function createSlices(config: Config, parts: Parts) {
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
+  const audit = createAudit(parts);
   const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
   const console = createConsole({
     ...parts,
@@ -240,14 +241,14 @@ function createSlices(config: Config, parts: Parts) {
       login: null,
     },
   });
-  return { dlq, notify, outbox, jobs, saga, access, console };
+  return { dlq, notify, outbox, jobs, saga, audit, access, console };
 }
 
 function createServer(
   { app, roles, server, auth }: Config,
   onPortTaken: SystemOptions['onPortTaken'],
   { db, pool, schema, logger, metrics }: Parts,
-  { dlq, outbox, jobs, saga, notify, access, console }: Slices,
+  { dlq, outbox, jobs, saga, notify, audit, access, console }: Slices,
 ): HttpServer {
   const http = createHttpServer({
     host: server.host,
@@ -263,7 +264,8 @@ function createServer(
     isMissingRight,
     // A page in a browser cannot send a token under another name.
     acceptsHost: auth.mode === 'required' ? () => true : acceptsHost(server),
-    authenticate: access.authenticate,
+    authenticate: audit.denials.watch(access.authenticate),
+    onDenied: audit.denials.onDenied,
     showsChecks: auth.mode !== 'required',
     hasConsole: roles.includes('api'),
     closedBy: schema.outdated,
@@ -295,7 +297,7 @@ function createServer(
 function servicesOf(
   { roles }: Config,
   { wake, replica, credentials, worker, logger }: Parts,
-  { dlq, outbox, jobs, saga, notify, access, console }: Slices,
+  { dlq, outbox, jobs, saga, notify, audit, access, console }: Slices,
   http: HttpServer,
 ): readonly Service[] {
   const reapers = [
@@ -322,6 +324,7 @@ function servicesOf(
     wake,
     replica,
     credentials,
+    ...audit.services,
     ...access.services,
     ...(roles.includes('api') ? console.services : []),
     ...(roles.includes('api') || roles.includes('workers') ? [...reapers, dlq.redrives] : []),

@@ -1,6 +1,27 @@
+import type { Service } from '../kernel/service.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
+import type { Logger } from '../platform/telemetry/logger.ts';
+import type { Metrics } from '../platform/telemetry/metrics.ts';
+import type { Worker } from '../platform/work/work.ts';
+import { createDenials, type Denials } from './denials/denials.ts';
+
+/** The log of what people did. Everybody writes to it with `recordAct`; this keeps it, proves it and shows it. */
+export type Audit = Readonly<{
+  denials: Omit<Denials, 'service'>;
+  /** Run in every process that answers requests. */
+  services: readonly Service[];
+}>;
+
+export type AuditDeps = Readonly<{ db: Database; worker: Worker; metrics: Metrics; logger: Logger }>;
 
 export const auditMigrations: MigrationSource = {
   slice: 'audit',
   directory: new URL('migrations/', import.meta.url),
 };
+
+export function createAudit(deps: AuditDeps): Audit {
+  const logger = deps.logger.child({ part: 'audit' });
+  const denials = createDenials({ ...deps, logger });
+  return { denials, services: [denials.service] };
+}

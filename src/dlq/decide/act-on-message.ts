@@ -1,5 +1,6 @@
 import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
+import { insertUnknown } from '../../platform/audit/insert-unknown.ts';
 import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
@@ -34,6 +35,7 @@ export async function markMessageDead(deps: ActionDeps, action: Action): Promise
   const isDone = await deps.db.transaction(async (tx) => {
     const found = await lockMessage(tx, live, action.id, isIdle);
     if (found === null) return false;
+    await endLostRetry(tx, action.id, found);
     await tx.query(sql`UPDATE dlq.dlq_messages t SET status = 'DEAD', ${endLease} WHERE t.id = ${action.id}`);
     await addHistory(tx, action, {
       event: 'marked_dead',
@@ -111,6 +113,7 @@ export async function deleteMessage(deps: ActionDeps, action: Action): Promise<v
     for (const table of [live, archive, live]) found ??= await lockMessage(tx, table, action.id, isFree);
     if (found === null) return false;
     const { table, status } = found;
+    await endLostRetry(tx, action.id, found);
     await addHistory(tx, action, {
       event: 'deleted',
       from: status,
@@ -141,6 +144,17 @@ async function lockMessage(tx: Queryable, table: Sql, id: string, guard: Sql): P
   const rows = await tx.query<Omit<LockedMessage, 'table'>>(sql`
     SELECT t.status, t.original_topic AS "originalTopic" FROM ${table} t WHERE t.id = ${id} AND ${guard} FOR UPDATE`);
   return rows[0] === undefined ? null : { table, ...rows[0] };
+}
+
+/** A retry whose lease has expired is not left to the reaper, so what has become of it is recorded here. */
+async function endLostRetry(tx: Queryable, id: string, { status, table }: LockedMessage): Promise<void> {
+  if (status !== 'RETRYING') return;
+  await tx.query(
+    insertUnknown({
+      from: sql`(SELECT 'dlq/messages/' || t.id, t.attempt_no, 'the lease expired during the retry' FROM ${table} t
+                 WHERE t.id = ${id})`,
+    }),
+  );
 }
 
 /** To the item's history, and to the audit log. */

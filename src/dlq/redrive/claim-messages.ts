@@ -61,6 +61,8 @@ export type Claiming = Readonly<{
   limit: number;
   reroute: ClaimTarget;
   detail?: string | null;
+  /** Further CTEs over `claimed`, each with a leading comma. */
+  also?: Sql;
 }>;
 
 /**
@@ -70,7 +72,7 @@ export type Claiming = Readonly<{
 export async function claimMessages(
   { worker, leaseMs }: ClaimDeps,
   where: Sql,
-  { actor, limit, reroute, detail = null }: Claiming,
+  { actor, limit, reroute, detail = null, also = sql`` }: Claiming,
 ): Promise<ClaimedBatch> {
   const hasRoute = reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
   const { lease, rows } = await claim<ClaimedRow>(worker, messages, {
@@ -92,7 +94,7 @@ export async function claimMessages(
       SELECT id, 'retry_started', ${actor}, 'PENDING', 'RETRYING', retry_count, attempt_no, claim_epoch,
              original_topic, published_sha256, NULLIF(version, 0), ${detail}
       FROM claimed
-    )`,
+    )${also}`,
     rowOrder: sql`created_at_order, id`,
   });
   return { lease, messages: rows.map(claimedOf) };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { testAct } from '../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { storeMessage, storeRecords, type StoredRecord } from '../../../tests/support/stored-message.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
@@ -183,6 +184,6 @@ test('a payload that is too large to be shown is published', async () => {
   await database.db.query(sql`
     UPDATE dlq.dlq_messages SET payload = to_jsonb(repeat('x', ${17 << 20})) WHERE id = ${id}`);
   const call = createCall(() => 0);
-  const answer = await retryMessage(call, id, 'tester');
+  const answer = await retryMessage(call, id, { actor: 'tester', act: testAct('dlq:messages:retry') });
   assert.deepEqual([answer.published, call.sent], [true, ['null"x']]);
 });

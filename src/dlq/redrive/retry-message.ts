@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import type { Act } from '../../kernel/audit/act.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
@@ -11,6 +13,7 @@ import {
   type Reroute,
 } from './claim-messages.ts';
 import { outcomesOf, publishClaimed, type Published, type PublishDeps } from './publish-claimed.ts';
+import { recordStart, type RecordedRetry } from './record-retry.ts';
 import { reapAttempts, settleAttempts, type SettleDeps } from './settle-messages.ts';
 
 /**
@@ -45,14 +48,19 @@ export type RetryDeps = ClaimDeps &
 export type RetryResult = Readonly<{ status: Status; published: boolean }>;
 
 /** Of two simultaneous retries of a message one claims it; the other one fails because it is not retryable now. */
-export async function retryMessage(deps: RetryDeps, id: string, actor: string): Promise<RetryResult> {
+export async function retryMessage(
+  deps: RetryDeps,
+  id: string,
+  { actor, act }: Readonly<{ actor: string; act: Act }>,
+): Promise<RetryResult> {
   const message = await findRetryable(deps, id);
   const reroute = rerouteOf(deps, message);
   requireAllowed(deps, message, reroute);
   if (deps.publish !== null && !message.hasValue) throw valueless(message);
 
   const runsAlone = message.leaseLost && message.retryCount + 1 >= message.maxRetries;
-  const attempt = (): Promise<RetryResult> => attemptOnce(deps, { id, actor, reroute, runsAlone });
+  const recorded = { act, operationId: randomUUID() };
+  const attempt = (): Promise<RetryResult> => attemptOnce(deps, { id, actor, recorded, reroute, runsAlone });
   return runsAlone ? deps.gate.alone(attempt) : deps.gate.together(attempt);
 }
 
@@ -86,10 +94,16 @@ function requireAllowed(deps: RetryDeps, message: MessageHead, reroute: Reroute)
     );
 }
 
-type Attempt = Readonly<{ id: string; actor: string; reroute: Reroute; runsAlone: boolean }>;
+type Attempt = Readonly<{
+  id: string;
+  actor: string;
+  recorded: RecordedRetry;
+  reroute: Reroute;
+  runsAlone: boolean;
+}>;
 
 async function attemptOnce(deps: RetryDeps, attempt: Attempt): Promise<RetryResult> {
-  const { id, actor } = attempt;
+  const { id, actor, recorded } = attempt;
   let batch = await claimMessage(deps, attempt);
   // A row that was written between the claim's snapshot and its lock is skipped, though nobody has it.
   if (batch.messages.length === 0) batch = await claimMessage(deps, attempt);
@@ -97,7 +111,7 @@ async function attemptOnce(deps: RetryDeps, attempt: Attempt): Promise<RetryResu
 
   const published = await publishClaimed(deps, batch);
   const outcomes = outcomesOf(published);
-  const statuses = await settleAttempts(deps, { lease: batch.lease, outcomes, actor });
+  const statuses = await settleAttempts(deps, { lease: batch.lease, outcomes, actor, recorded });
 
   const one = published.get(id);
   deps.onAttempt(one?.outcome.end ?? 'released');
@@ -107,10 +121,15 @@ async function attemptOnce(deps: RetryDeps, attempt: Attempt): Promise<RetryResu
 /** Exported for the test that compares the SQL with the model. */
 export async function claimMessage(
   deps: ClaimDeps,
-  { id, actor, reroute, runsAlone }: Attempt,
+  { id, actor, recorded, reroute, runsAlone }: Attempt,
 ): Promise<ClaimedBatch> {
   const mayRun = runsAlone ? sql`true` : sql`NOT ${mustRunAlone}`;
-  return claimMessages(deps, sql`t.id = ${id} AND ${mayRun}`, { actor, limit: 1, reroute });
+  return claimMessages(deps, sql`t.id = ${id} AND ${mayRun}`, {
+    actor,
+    limit: 1,
+    reroute,
+    also: recordStart(recorded),
+  });
 }
 
 /** If the other transaction has not committed yet, the message still looks retryable: it is only locked. */

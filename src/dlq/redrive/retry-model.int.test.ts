@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { testAct } from '../../../tests/support/acts.ts';
@@ -93,6 +94,7 @@ async function runWalk(maxRetries: number, walk: readonly (typeof commands)[numb
         const batch = await claimMessage(retries, {
           id,
           actor: 'tester',
+          recorded: { act: testAct('dlq:messages:retry'), operationId: randomUUID() },
           runsAlone: true,
           reroute: { unroutable: null, misnamed: null },
         });

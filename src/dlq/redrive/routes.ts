@@ -1,4 +1,5 @@
-import { actorOf } from '../../platform/http/actor.ts';
+import { recordOperation } from '../../platform/audit/record-operation.ts';
+import { byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Json } from '../present.ts';
@@ -29,7 +30,7 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
     },
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
-      const { status, published } = await retryMessage(deps, id, actorOf(request));
+      const { status, published } = await retryMessage(deps, id, byOf(request, null));
       return reply.send({ id, status, message: 'message retry initiated', published });
     },
   );
@@ -52,7 +53,16 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
     },
     async (request, reply) => {
       const { topic } = request.params;
-      return reply.send(presentRetryAll(topic, await retryAll(deps, topic, actorOf(request))));
+      const { actor, act } = byOf(request, null);
+      const about = { resource: `dlq/topics/${topic}`, names: { topics: [topic] } };
+      const result = await recordOperation(deps.worker.db, act, about, {
+        run: () => retryAll(deps, topic, actor),
+        endOf: ({ retried, failed, skipped, excluded, remaining, ended }) => ({
+          items: retried,
+          detail: { retried, failed, skipped, excluded, remaining, ended },
+        }),
+      });
+      return reply.send(presentRetryAll(topic, result));
     },
   );
 }

@@ -3,10 +3,12 @@ import type { Outcome } from '../../kernel/outcome.ts';
 import { cleanText } from '../../kernel/text.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
+import { insertUnknown } from '../../platform/audit/insert-unknown.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
 import { reap, settle, type Worker } from '../../platform/work/work.ts';
 import type { Status } from '../domain/message.ts';
+import { recordEnd, type RecordedRetry } from './record-retry.ts';
 import { messages, notifyDead, statusAfterFailure, unscheduled } from '../messages-table.ts';
 
 export type SettleDeps = Readonly<{ worker: Worker; onSettleRetry: (error: unknown) => void }>;
@@ -31,6 +33,8 @@ export type EndedAttempts = Readonly<{
   lease: Lease;
   outcomes: Outcomes;
   actor: string;
+  /** For a retry of one message by a person; bulk retries are recorded as one act. */
+  recorded?: RecordedRetry;
   /** What is written in the same transaction, whether or not the message's row still matched. */
   also?: Readonly<{
     transaction: Database['transaction'];
@@ -106,7 +110,7 @@ async function settleOnce(worker: Worker, attempts: EndedAttempts): Promise<Sett
         FROM ${unnestRows(sql`attempt`, ids, [[sql`key`, sql`uuid[]`, (id) => id]])}
         WHERE t.id = attempt.key AND t.lease_epoch = ${attempts.lease.epoch} AND (t.status = 'RETRYING') IS TRUE
         RETURNING t.id, t.original_topic, t.status, t.retry_count, t.attempt_no, t.lease_epoch
-      )${addHistory(kind, ended, attempts.actor)}
+      )${addHistory(kind, ended, attempts)}
       SELECT id, status FROM settled`,
     );
     for (const row of rows) statuses.set(row.id, row.status);
@@ -116,10 +120,10 @@ async function settleOnce(worker: Worker, attempts: EndedAttempts): Promise<Sett
   return statuses;
 }
 
-type EndKind = AttemptOutcome['end'];
-const endKinds: readonly EndKind[] = ['published', 'not_published', 'failed', 'unknown', 'released'];
+export type AttemptEnd = AttemptOutcome['end'];
+const endKinds: readonly AttemptEnd[] = ['published', 'not_published', 'failed', 'unknown', 'released'];
 
-function endOf(kind: EndKind): Sql {
+function endOf(kind: AttemptEnd): Sql {
   switch (kind) {
     case 'published':
     case 'not_published':
@@ -132,7 +136,7 @@ function endOf(kind: EndKind): Sql {
   }
 }
 
-const events: Readonly<Record<EndKind, string>> = {
+const events: Readonly<Record<AttemptEnd, string>> = {
   published: 'published',
   not_published: 'resolved_unpublished',
   failed: 'publish_failed',
@@ -142,7 +146,11 @@ const events: Readonly<Record<EndKind, string>> = {
 
 type Ended = readonly (readonly [string, AttemptOutcome])[];
 
-function addHistory(kind: EndKind, ended: Ended, actor: string): Sql {
+function addHistory(
+  kind: AttemptEnd,
+  ended: Ended,
+  { actor, recorded }: Pick<EndedAttempts, 'actor' | 'recorded'>,
+): Sql {
   const noted = sql`, ended AS (
       SELECT settled.*, how.partition, how."offset", how.detail
       FROM settled JOIN ${endedRows(ended)} AS how (id, partition, "offset", detail) ON how.id = settled.id
@@ -154,7 +162,7 @@ function addHistory(kind: EndKind, ended: Ended, actor: string): Sql {
              CASE WHEN ${kind} IN ('published', 'failed', 'unknown') THEN original_topic END,
              partition, "offset", detail
       FROM ended
-    )`;
+    )${recordEnd(recorded, kind)}`;
   return kind === 'failed' || kind === 'unknown' ? sql`${noted}${notifyDead(sql`ended`)}` : noted;
 }
 
@@ -175,7 +183,7 @@ type Unmatched = Readonly<{ unmatched: readonly string[]; statuses: Map<string, 
 
 async function explainUnmatched(
   worker: Worker,
-  { lease, outcomes, actor }: EndedAttempts,
+  { lease, outcomes, ...by }: EndedAttempts,
   { unmatched, statuses }: Unmatched,
 ): Promise<void> {
   const rows = await selectUnmatched(worker.db, unmatched, lease.epoch);
@@ -185,7 +193,7 @@ async function explainUnmatched(
     if (row.is_ours || row.came_back) stale -= 1;
     const outcome = outcomes.get(row.id);
     if (row.came_back && outcome !== undefined && outcome.end !== 'released')
-      await insertLateEnd(worker.db, { row, outcome, actor, epoch: lease.epoch });
+      await insertLateEnd(worker.db, { row, outcome, ...by, epoch: lease.epoch });
   }
   for (const id of unmatched) if (!statuses.has(id)) statuses.set(id, null);
   if (stale > 0) worker.onStale(messages.slice, stale);
@@ -224,24 +232,28 @@ async function insertLateEnd(
   late: Readonly<{
     row: UnmatchedRow;
     outcome: AttemptOutcome;
-    actor: string;
     epoch: bigint;
-  }>,
+  }> &
+    Pick<EndedAttempts, 'actor' | 'recorded'>,
 ): Promise<void> {
   const { row, outcome } = late;
   const at = outcome.end === 'published' ? outcome : { partition: null, offset: null };
   const detail = `ended after it came back as a dead letter${detailOf(outcome) === null ? '' : `: ${detailOf(outcome)}`}`;
   await db.query(sql`
-    INSERT INTO dlq.message_history
-      (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
-       topic, partition, "offset", detail)
-    SELECT ${row.id}::uuid, ${events[outcome.end]}, ${late.actor}, ${row.status}, ${row.status},
-           ${row.retry_count}::int, ${row.attempt_no}::int, ${late.epoch}::bigint, ${row.original_topic},
-           ${at.partition}::int, ${at.offset}::bigint, ${detail}
-    WHERE NOT EXISTS (
-      SELECT 1 FROM dlq.message_history
-      WHERE message_id = ${row.id}::uuid AND event = ${events[outcome.end]}
-        AND lease_epoch = ${late.epoch}::bigint)`);
+    WITH ended AS (
+      INSERT INTO dlq.message_history
+        (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
+         topic, partition, "offset", detail)
+      SELECT ${row.id}::uuid, ${events[outcome.end]}, ${late.actor}, ${row.status}, ${row.status},
+             ${row.retry_count}::int, ${row.attempt_no}::int, ${late.epoch}::bigint, ${row.original_topic},
+             ${at.partition}::int, ${at.offset}::bigint, ${detail}
+      WHERE NOT EXISTS (
+        SELECT 1 FROM dlq.message_history
+        WHERE message_id = ${row.id}::uuid AND event = ${events[outcome.end]}
+          AND lease_epoch = ${late.epoch}::bigint)
+      RETURNING message_id AS id, status_to AS status, attempt_no, topic AS original_topic, partition, "offset", detail
+    )${recordEnd(late.recorded, outcome.end)}
+    SELECT id FROM ended`);
 }
 
 const reapBatch = 500;
@@ -264,6 +276,9 @@ export async function reapAttempts(db: Queryable, id?: string): Promise<number> 
       SET outcome = 'unknown', reason = reaped.detail, settled_at = clock_timestamp()
       FROM reaped
       WHERE i.message_id = reaped.id AND i.claim_epoch IS NOT NULL AND i.outcome IS NULL
+    ), recorded AS (${insertUnknown({
+      from: sql`(SELECT 'dlq/messages/' || id, attempt_no, detail FROM reaped)`,
+    })}
     )${notifyDead(sql`reaped`)}`,
   });
   return rows.length;

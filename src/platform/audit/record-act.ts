@@ -53,7 +53,13 @@ export type ActColumns = Readonly<{
 
 const none = sql`NULL`;
 
-function insertActs(act: Act, columns: ActColumns): Sql {
+/**
+ * The INSERT alone, for a statement that records in the transaction of its own change:
+ *
+ *     WITH changed AS (UPDATE … RETURNING …), recorded AS (${insertActs(act, { resource, from: sql`changed` })})
+ *     SELECT … FROM changed
+ */
+export function insertActs(act: Act, columns: ActColumns): Sql {
   const { actor, action, reason, request } = act;
   const {
     resource,

@@ -6,6 +6,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createMethodTable } from './guards/allowed-methods.ts';
 import { answerClientErrors } from './errors/client-errors.ts';
 import { watchConnections } from './guards/connections.ts';
+import { denialCodeOf, type OnDenied } from './errors/denied-request.ts';
 import { errorAnswer, HTTP_SLICE } from './errors/error-answer.ts';
 import type { HttpApp, TypeBoxProvider } from './http-app.ts';
 import { HttpFault } from './errors/http-fault.ts';
@@ -69,6 +70,7 @@ export type AppOptions = Readonly<{
   isMissingRight: (error: unknown) => boolean;
   acceptsHost: AcceptsHost;
   authenticate: Authenticate;
+  onDenied: OnDenied;
   /** Aborted when the stop begins: answers then ask the client to close the connection. */
   stopping: AbortSignal;
 }>;
@@ -117,9 +119,11 @@ export function createApp(
   app.setValidatorCompiler(validateInput);
   app.setSerializerCompiler(() => stringifyWithRaw);
   app.setReplySerializer(stringifyWithRaw);
-  app.setErrorHandler((error, request, reply) =>
-    sendError(error, { request, reply, isOutage, isMissingRight }),
-  );
+  app.setErrorHandler((error, request, reply) => {
+    const denial = denialCodeOf(error);
+    if (denial !== null) options.onDenied(request, denial);
+    return sendError(error, { request, reply, isOutage, isMissingRight });
+  });
   acceptJsonBodies(app, limits.bodyBytes);
   addHooks(app, telemetry, options);
   const declared = guardAccess(app, options.authenticate);

@@ -19,6 +19,7 @@ import { openApiDocument } from './openapi/openapi.ts';
 import type { ApiTag, OpenApiDocument } from './openapi/openapi.ts';
 import { addProcessRoutes } from './process-routes.ts';
 import type { AcceptsHost } from './guards/origin-guard.ts';
+import type { OnDenied } from './errors/denied-request.ts';
 import { createReadiness } from './readiness.ts';
 import type { HealthCheck } from './readiness.ts';
 
@@ -35,6 +36,8 @@ export type HttpServerOptions = ListenOptions &
     acceptsHost: AcceptsHost;
     /** Default: everybody is the local principal, who may do everything. */
     authenticate?: Authenticate;
+    /** Called for each request that was refused because of who sent it. */
+    onDenied?: OnDenied;
     checks?: readonly HealthCheck[];
     /** Whether `/readyz` shows each check; default: yes. */
     showsChecks?: boolean;
@@ -87,6 +90,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     isMissingRight,
     acceptsHost,
     authenticate: options.authenticate ?? (() => localPrincipal),
+    onDenied: options.onDenied ?? (() => {}),
     stopping: stop.signal,
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });

@@ -1,3 +1,4 @@
+import type { Act } from '../../../kernel/audit/act.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { invalidField } from '../../../platform/http/slice-input.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
@@ -10,9 +11,16 @@ import {
   type RedriveCommand,
   type RedriveState,
 } from '../../domain/redrive.ts';
+import { recordRedrive } from './record-redrive.ts';
 import { redriveNotFound, redrivesChannel } from './redrives-table.ts';
 
-export type Command = Readonly<{ id: string; command: RedriveCommand; actor: string; reason: string | null }>;
+export type Command = Readonly<{
+  id: string;
+  command: RedriveCommand;
+  actor: string;
+  reason: string | null;
+  act: Act;
+}>;
 
 /**
  * Changes the state of a redrive. The update waits for a claim that holds the row, so once it has returned nothing is
@@ -22,8 +30,9 @@ export async function commandRedrive(db: Database, command: Command): Promise<vo
   await db.transaction((tx) => changeRedrive(tx, command));
 }
 
-export async function changeRedrive(tx: Queryable, { id, command, actor, reason }: Command): Promise<void> {
-  const { state, hasCanary, isOld } = await lockState(tx, id);
+export async function changeRedrive(tx: Queryable, given: Command): Promise<void> {
+  const { id, command, actor, reason } = given;
+  const { state, hasCanary, isOld, selected } = await lockState(tx, id);
   if (command === 'start' && isOld)
     throw new AppError(
       'SYS_DLQ_CONFLICT',
@@ -44,6 +53,11 @@ export async function changeRedrive(tx: Queryable, { id, command, actor, reason 
     SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
         revision = revision + 1, ${timesOf(command, state)}
     WHERE id = ${id}`);
+  await recordRedrive(tx, given.act, {
+    id,
+    items: selected,
+    detail: { change: command, from: state, to: next },
+  });
   await notify(tx, redrivesChannel);
 }
 
@@ -52,13 +66,15 @@ type Locked = Readonly<{
   hasCanary: boolean;
   /** A plan that is due to expire, whether or not that was noticed yet. */
   isOld: boolean;
+  selected: number;
 }>;
 
 async function lockState(tx: Queryable, id: string): Promise<Locked> {
   const [row] = await tx.query<Locked>(sql`
     SELECT state, COALESCE(jsonb_typeof(options->'canary') = 'object', false) AS "hasCanary",
            COALESCE(state = 'planned'
-             AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour', false) AS "isOld"
+             AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour', false) AS "isOld",
+           COALESCE((counts->>'selected')::int, 0) AS selected
     FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
   if (row === undefined) throw redriveNotFound(id);
   return row;

@@ -1,3 +1,4 @@
+import type { Act } from '../../../kernel/audit/act.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
@@ -6,6 +7,7 @@ import type { Payloads } from '../../domain/payloads.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import { tooMany } from './plan-redrive.ts';
 import { hashesFor, inScope, isSelectable } from './plan-scope.ts';
+import { recordRedrive } from './record-redrive.ts';
 import { redrivesChannel, type RedriveFilter, type RedriveOptions } from './redrives-table.ts';
 
 export type CreateDeps = Readonly<{
@@ -21,6 +23,7 @@ export type NewRedrive = Readonly<{
   options: RedriveOptions;
   actor: string;
   reason: string;
+  act: Act;
   /** The retry policy that makes it. */
   policy?: string;
 }>;
@@ -42,6 +45,23 @@ export async function insertRedrive(tx: Queryable, id: string, redrive: NewRedri
   await tx.query(sql`
     INSERT INTO dlq.redrives (id, kind, filter, options, actor, reason, policy)
     VALUES (${id}, ${kind}, ${JSON.stringify(filter)}::jsonb, ${JSON.stringify(options)}::jsonb, ${actor}, ${reason}, ${policy})`);
+  await recordRedrive(tx, redrive.act, {
+    id,
+    items: 0,
+    detail: { change: 'planned', kind, ...shown(filter) },
+  });
   await notify(tx, redrivesChannel);
   return id;
+}
+
+/** A key and a text to search for may be taken from payloads, so only their presence is recorded. */
+function shown({ key, text, ids, ...filter }: RedriveFilter): Readonly<Record<string, unknown>> {
+  return {
+    filter: {
+      ...filter,
+      ...(key === undefined ? {} : { by_key: true }),
+      ...(text === undefined ? {} : { by_text: true }),
+      ...(ids === undefined ? {} : { ids: ids.length }),
+    },
+  };
 }

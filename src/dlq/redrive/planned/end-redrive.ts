@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sleep } from '../../../kernel/clock.ts';
+import { systemAct } from '../../../platform/audit/system-act.ts';
+import type { Act } from '../../../kernel/audit/act.ts';
 import { cleanText } from '../../../kernel/text.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
@@ -8,6 +10,7 @@ import { itemOutcomes, type ItemOutcome } from '../../domain/redrive-item.ts';
 import { stateAfter, type RedriveState, type StoppedBy } from '../../domain/redrive.ts';
 import { exclusiveLock, holdRedrive, isInFlight, isWaiting, type LeasedRedrive } from './redrives-table.ts';
 import { deleteItems } from './plan-redrive.ts';
+import { recordRedrive } from './record-redrive.ts';
 import { endLostItems } from './settle-items.ts';
 
 /** Counts that add up to the selection, and a hash of the lines that show how each message ended. */
@@ -22,7 +25,7 @@ export async function finishRedrive(db: Database, redrive: LeasedRedrive): Promi
     if (!(await holdRedrive(tx, redrive, { state: 'running', lock: exclusiveLock }))) return true;
     const receipt = await makeReceipt(tx, redrive.id);
     if (receipt === null) return false;
-    await writeReceipt(tx, redrive.id, { state: stateAfter('finish'), receipt });
+    await writeReceipt(tx, redrive, { state: stateAfter('finish'), receipt });
     // A policy finishes many redrives; it reports when it needs a person.
     if (redrive.filter.policy === undefined)
       await notifyEnd(tx, redrive.id, 'redrive_finished', summaryOf(receipt));
@@ -42,6 +45,12 @@ export async function stopRedrive(
       UPDATE dlq.redrives
       SET state = ${stateAfter('stop')}, stopped_by = ${by}, state_reason = ${cleanText(reason, 1000)}
       WHERE id = ${redrive.id}`);
+    await recordRedrive(tx, endingAct(cleanText(reason, 1000)), {
+      id: redrive.id,
+      items: 0,
+      outcome: 'failure',
+      detail: { change: 'stopped', by, for: redrive.actor },
+    });
     await notifyEnd(tx, redrive.id, 'redrive_stopped', reason);
   });
 }
@@ -93,14 +102,14 @@ async function writeCancelled(db: Database, redrive: LeasedRedrive): Promise<boo
     if (!(await holdRedrive(tx, redrive, { state: 'cancelled', lock: exclusiveLock }))) return true;
     const receipt = await makeReceipt(tx, redrive.id);
     if (receipt === null) return false;
-    await writeReceipt(tx, redrive.id, { state: 'cancelled', receipt });
+    await writeReceipt(tx, redrive, { state: 'cancelled', receipt });
     return true;
   });
 }
 
 async function writeReceipt(
   tx: Queryable,
-  id: string,
+  { id, actor }: LeasedRedrive,
   { state, receipt }: Readonly<{ state: RedriveState; receipt: Receipt }>,
 ): Promise<void> {
   await tx.query(sql`
@@ -108,7 +117,16 @@ async function writeReceipt(
     SET state = ${state}, receipt = ${JSON.stringify(receipt)}::jsonb,
         finished_at = COALESCE(finished_at, clock_timestamp())
     WHERE id = ${id}`);
+  const { counts, sha256 } = receipt;
+  await recordRedrive(tx, endingAct(null), {
+    id,
+    items: counts.selected,
+    detail: { change: 'finished', state, counts, receipt_sha256: sha256, for: actor },
+  });
 }
+
+/** It ends by itself; the events before say who planned and started it. */
+const endingAct = (reason: string | null): Act => systemAct('dlq:redrives:end', reason);
 
 type ItemRow = Readonly<{
   position: number;

@@ -1,9 +1,11 @@
+import type { Act } from '../../../kernel/audit/act.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { entityTagOf, staleTag } from '../../../platform/http/entity-tag.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { hasEnded, type RedriveState } from '../../domain/redrive.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
+import { recordRedrive } from './record-redrive.ts';
 import { redriveNotFound, type RedriveOptions } from './redrives-table.ts';
 
 export type RedrivePatch = Readonly<{
@@ -13,6 +15,7 @@ export type RedrivePatch = Readonly<{
   options: Partial<Pick<RedriveOptions, 'rate_per_second' | 'canary'>>;
   actor: string;
   reason: string | null;
+  act: Act;
 }>;
 
 /**
@@ -21,11 +24,12 @@ export type RedrivePatch = Readonly<{
  */
 export async function patchRedrive(
   db: Database,
-  { id, tags, options, actor, reason }: RedrivePatch,
+  { id, tags, options, actor, reason, act }: RedrivePatch,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const [row] = await tx.query<Found>(sql`
-      SELECT kind, state, revision FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
+      SELECT kind, state, revision, COALESCE((counts->>'selected')::int, 0) AS selected
+      FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);
     if (row === undefined) throw redriveNotFound(id);
     const tag = entityTagOf(row.revision);
     if (!tags.includes(tag)) throw staleTag('dlq', 'redrive', tag);
@@ -36,10 +40,11 @@ export async function patchRedrive(
       SET options = options || ${JSON.stringify(options)}::jsonb, revision = revision + 1,
           state_reason = ${`change by ${actor}${reason === null ? '' : `: ${reason}`}`}
       WHERE id = ${id}`);
+    await recordRedrive(tx, act, { id, items: row.selected, detail: { change: 'changed', options } });
   });
 }
 
-type Found = Readonly<{ kind: RedriveKind; state: RedriveState; revision: bigint }>;
+type Found = Readonly<{ kind: RedriveKind; state: RedriveState; revision: bigint; selected: number }>;
 
 /** The stages of a canary are drawn when it starts. */
 function refusalOf({ kind, state }: Found, { canary }: RedrivePatch['options']): string | null {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { testAct } from '../../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../tests/support/database.ts';
 import { leaseRedrive } from '../../../../tests/support/redrive-runs.ts';
 import { storeRecords } from '../../../../tests/support/stored-message.ts';
@@ -66,6 +67,7 @@ test('more messages than a redrive may have are refused, before and during the p
     options: { rate_per_second: null, order: 'key' },
     actor: 'alice',
     reason: 'fixed',
+    act: testAct('dlq:redrives:plan', 'fixed'),
   };
   const makeId = (): string => crypto.randomUUID();
   await assert.rejects(createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, redrive), {

@@ -1,5 +1,6 @@
 import { messageOf } from '../../../kernel/errors.ts';
 import { cleanText } from '../../../kernel/text.ts';
+import { systemAct } from '../../../platform/audit/system-act.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
@@ -18,6 +19,7 @@ import {
 } from './plan-scope.ts';
 import { createPlanTally, type KeyCounts, type PlanCounts } from './plan-tally.ts';
 import { decisionTargets, findPlanTargets, type PlanTargets, type TargetDeps } from './plan-targets.ts';
+import { recordRedrive } from './record-redrive.ts';
 import { exclusiveLock, holdRedrive, sharedLock, type LeasedRedrive } from './redrives-table.ts';
 
 export type PlanDeps = TargetDeps &
@@ -183,6 +185,12 @@ async function failPlan(db: Database, redrive: LeasedRedrive, reason: string): P
       UPDATE dlq.redrives
       SET state = ${stateAfter('fail')}, state_reason = ${cleanText(reason, 1000)}, finished_at = clock_timestamp()
       WHERE id = ${redrive.id}`);
+    await recordRedrive(tx, systemAct('dlq:redrives:end', cleanText(reason, 1000)), {
+      id: redrive.id,
+      items: 0,
+      outcome: 'failure',
+      detail: { change: 'failed', for: redrive.actor },
+    });
   });
   await deleteItems(db, redrive.id);
 }

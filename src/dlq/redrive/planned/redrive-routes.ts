@@ -1,8 +1,7 @@
 import type { Static } from 'typebox';
 import type { Permission } from '../../../kernel/access/permissions.ts';
 import { requireAlso } from '../../../platform/http/access/guard-access.ts';
-import { addActionRoute } from '../../../platform/http/action-route.ts';
-import { actorOf } from '../../../platform/http/actor.ts';
+import { addActionRoute, byOf } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { invalidField, readInstantField, readUuidField } from '../../../platform/http/slice-input.ts';
 import type { RedriveCommand } from '../../domain/redrive.ts';
@@ -56,8 +55,8 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
         kind,
         filter: readFilter(body.filter),
         options: readOptions(kind, body, deps),
+        ...byOf(request, reason),
         reason,
-        actor: actorOf(request),
       });
       return reply.status(202).send({ id, state: 'planning' });
     },

@@ -1,4 +1,6 @@
+import type { Act } from '../../../kernel/audit/act.ts';
 import { AppError } from '../../../kernel/errors.ts';
+import { recordAct } from '../../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import type { RedriveCommand } from '../../domain/redrive.ts';
@@ -11,6 +13,7 @@ export type PolicyAction = Readonly<{
   command: PolicyCommand;
   actor: string;
   reason: string;
+  act: Act;
 }>;
 
 /**
@@ -34,6 +37,11 @@ export async function commandPolicy(db: Database, action: PolicyAction): Promise
       SET state = ${next}, state_reason = ${reason}, state_actor = ${actor}, state_at = clock_timestamp(),
           failures = 0, not_before = NULL
       WHERE name = ${name}`);
+    await recordAct(tx, action.act, {
+      resource: `dlq/policies/${name}`,
+      operationId: policy.redriveId,
+      detail: { change: command, from: policy.state, to: next },
+    });
     await changeRound(tx, policy, action);
   });
 }
@@ -41,12 +49,18 @@ export async function commandPolicy(db: Database, action: PolicyAction): Promise
 async function changeRound(
   tx: Queryable,
   { round, redriveId }: PolicyRow,
-  { name, command, actor, reason }: PolicyAction,
+  { name, command, actor, reason, act }: PolicyAction,
 ): Promise<void> {
   if (redriveId === null || round === null || round === 'gone') return;
   const change = changeOf(command, round.state);
   if (change === null) return;
-  await changeRedrive(tx, { id: redriveId, command: change, actor, reason: `policy ${name}: ${reason}` });
+  await changeRedrive(tx, {
+    id: redriveId,
+    command: change,
+    actor,
+    act,
+    reason: `policy ${name}: ${reason}`,
+  });
 }
 
 function changeOf(command: PolicyCommand, state: string): RedriveCommand | null {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { testAct } from '../../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../tests/support/database.ts';
 import {
   clearPolicies,
@@ -216,7 +217,13 @@ describe('a round', () => {
     assert.equal(await step(), 'wait');
     assert.equal(await stateOf(id), 'stopped');
 
-    await commandPolicy(database.db, { name: 'orders', command: 'resume', actor: 'alice', reason: 'fixed' });
+    await commandPolicy(database.db, {
+      name: 'orders',
+      command: 'resume',
+      actor: 'alice',
+      reason: 'fixed',
+      act: testAct('dlq:redrives:start', 'fixed'),
+    });
     assert.equal(await stateOf(id), 'cancelled');
     assert.equal((await found()).state, 'active');
   });
@@ -225,7 +232,13 @@ describe('a round', () => {
     const id = await made();
     await setRedrive(id, 'planned');
     const act = (command: 'pause' | 'resume'): Promise<void> =>
-      commandPolicy(database.db, { name: 'orders', command, actor: 'alice', reason: 'the partner is down' });
+      commandPolicy(database.db, {
+        name: 'orders',
+        command,
+        actor: 'alice',
+        reason: 'the partner is down',
+        act: testAct('dlq:redrives:pause'),
+      });
     await act('pause');
     assert.equal(await step(), 'wait');
     assert.equal(await stateOf(id), 'planned');

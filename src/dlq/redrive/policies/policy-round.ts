@@ -1,3 +1,5 @@
+import { recordAct } from '../../../platform/audit/record-act.ts';
+import { policyAct } from '../../../platform/audit/system-act.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { addNotifyEvent } from '../../../platform/work/notify-events.ts';
@@ -59,16 +61,21 @@ async function perform(
   const { name, redriveId } = policy;
   if (step === 'make') return makeRedrive(deps, tx, policy);
   if (step === 'wait' || redriveId === null) return null;
-  const by = { id: redriveId, actor: actorOfPolicy(name) };
+  const by = (reason: string | null) => ({
+    id: redriveId,
+    actor: actorOfPolicy(name),
+    reason,
+    act: policyAct(name, 'dlq:redrives:start', reason),
+  });
   switch (step) {
     case 'start':
-      await changeRedrive(tx, { ...by, command: 'start', reason: null });
+      await changeRedrive(tx, { ...by(null), command: 'start' });
       return null;
     case 'withdraw':
-      await changeRedrive(tx, { ...by, command: 'cancel', reason: 'the policy is not configured any more' });
+      await changeRedrive(tx, { ...by('the policy is not configured any more'), command: 'cancel' });
       return null;
     case 'give_up':
-      await changeRedrive(tx, { ...by, command: 'cancel', reason: `outage: ${policy.redriveReason ?? ''}` });
+      await changeRedrive(tx, { ...by(`outage: ${policy.redriveReason ?? ''}`), command: 'cancel' });
       await rest(tx, policy);
       return 'outage';
     case 'disable':
@@ -89,12 +96,14 @@ async function makeRedrive(
   const filter = policy === undefined ? null : await findDue(tx, name, maxMessages);
   if (policy === undefined || filter === null) return null;
   const { rate_per_second, canary } = definitionOf(policy);
+  const reason = `automatic retry by policy ${name}`;
   const id = await insertRedrive(tx, makeId(), {
     kind: 'retry',
     filter,
     options: { rate_per_second, order: 'key', canary },
     actor: actorOfPolicy(name),
-    reason: `automatic retry by policy ${name}`,
+    reason,
+    act: policyAct(name, 'dlq:redrives:plan', reason),
     policy: name,
   });
   await tx.query(sql`
@@ -121,6 +130,11 @@ async function disable(tx: Queryable, policy: PolicyRow, redriveId: string): Pro
     SET state = ${changePolicy(policy.state, 'disable')}, state_reason = ${reason}, state_actor = ${actorOfPolicy(name)},
         state_at = clock_timestamp()
     WHERE name = ${name}`);
+  await recordAct(tx, policyAct(name, 'dlq:policies:disable', reason), {
+    resource: `dlq/policies/${name}`,
+    operationId: redriveId,
+    detail: { change: 'disable', from: policy.state, to: 'disabled' },
+  });
   await addNotifyEvent(tx, {
     slice: 'dlq',
     kind: 'policy_disabled',

@@ -75,8 +75,8 @@ function addCommandRoute(app: HttpApp, db: Database, { command, permission, ...a
     params: schemas.PolicyParams,
     body: schemas.PolicyCommandBody,
     answer: schemas.PolicySchema,
-    async act({ params: { name }, body: { reason }, by: { actor } }) {
-      await commandPolicy(db, { name, command, actor, reason });
+    async act({ params: { name }, body: { reason }, by: { actor, act } }) {
+      await commandPolicy(db, { name, command, actor, reason, act });
       return presentPolicy(await getPolicy(db, name));
     },
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { testAct } from '../../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../tests/support/database.ts';
 import {
   clearPolicies,
@@ -179,7 +180,13 @@ describe('policies of the configuration', () => {
   test('a removed policy schedules nothing, and keeps its state until it is back', async () => {
     const id = await storeMessage(database.db, { topic: 'orders.v1' });
     await schedule(database.db, retryPolicy());
-    await commandPolicy(database.db, { name: 'orders', command: 'pause', actor: 'alice', reason: 'why not' });
+    await commandPolicy(database.db, {
+      name: 'orders',
+      command: 'pause',
+      actor: 'alice',
+      reason: 'why not',
+      act: testAct('dlq:redrives:pause'),
+    });
     await schedule(database.db, retryPolicy({ name: 'renamed', topics: ['nothing'] }));
     assert.equal((await scheduleOf(id)).policy, null);
     const listed = await listPolicies(database.db);
