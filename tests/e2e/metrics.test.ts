@@ -61,6 +61,7 @@ describe('the metrics of a running server', () => {
     ];
     const loops = beats.map(([, slice, loop]) => `${slice} ${loop}`).toSorted();
     assert.deepEqual(loops, [
+      'audit denials',
       'dlq archive',
       'dlq discovery',
       'dlq gauges',
