@@ -39,7 +39,7 @@ const unrecorded: Readonly<Record<string, string>> = {
   releaseJob: 'programs',
   addOrder: 'programs',
   startSaga: 'programs',
-  retrySagas: 'the example is a preview',
+  retrySagas: 'no saga is stuck here',
 };
 
 let system: TestSystem;
@@ -162,7 +162,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   getJob: addJob,
   cancelJob: addJob,
   requeueJob: addDeadJob,
-  requeueJobs: async () => (await addDeadJob(), { body: { preview: false, reason: 'fixed' } }),
+  requeueJobs: async () => (await addDeadJob(), { body: { error: 'no such user' } }),
   discardJob: addDeadJob,
   completeJob: claimJob,
   failJob: claimJob,
