@@ -5,7 +5,7 @@ import { dead, remove, reopen, route } from './decide.ts';
 import { edit } from './edit.ts';
 import { addFingerprintsCommand } from './fingerprints.ts';
 import { group, groups } from './groups.ts';
-import { facets } from './message-filters.ts';
+import { facets, suggest } from './message-filters.ts';
 import { policies } from './policies.ts';
 import { raw } from './raw.ts';
 import { addRecountCommand } from './recount.ts';
@@ -24,7 +24,7 @@ export const dlqCommands: SliceCommands = {
     'redrive dlq retry-all orders.v1 --url http://redrive.example.com:8080',
   ],
   groups: {
-    Read: [topics, groups, group, list, facets, show, history, raw, versions, diff],
+    Read: [topics, groups, group, list, facets, suggest, show, history, raw, versions, diff],
     Change: [retry, retryAll, redrive, policies, dead, reopen, route, edit, remove],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],

@@ -1,17 +1,26 @@
 import { isUtf8 } from 'node:buffer';
 import { escapeText } from '../../kernel/escape-text.ts';
+import type { ApiCall } from '../api/api-client.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { SilentFailure, UsageError } from '../exit-code.ts';
 import { readBytes } from '../json-input.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import type { Values } from '../slice/define-command.ts';
-import { requestOf } from '../slice/request-of.ts';
+import { requestOf, type Route } from '../slice/request-of.ts';
 import type { Terminal } from '../terminal.ts';
 import { openEditor } from './open-editor.ts';
 import { messageId, type Message } from './message.ts';
 import type { Raw } from './raw.ts';
 
 type Edited = Readonly<{ id: string; version: number }>;
+type Validation = Readonly<{
+  valid: boolean;
+  version: number;
+  problems: readonly Readonly<{ message: string }>[];
+  warnings: readonly Readonly<{ field: string; message: string }>[];
+  value: Readonly<{ bytes: number | null; format: string }> | null;
+  target: Readonly<{ topic: string; state: string; consumer_groups: readonly string[] | null }>;
+}>;
 type Changes = Readonly<Record<string, unknown>>;
 
 /** A file that the user has edited; it is kept if the edit fails. */
@@ -40,6 +49,7 @@ export const edit = sliceCommand(
       { flags: '--target <topic>', text: 'new target topic; must be in dlq.allowed_targets' },
       { flags: '--reason <text>', text: 'reason, for the history', isRequired: true },
       { flags: '--may-send-twice', text: 'edit it although the outcome of its newest attempt is unknown' },
+      { flags: '--dry-run', text: 'check the edit without making it' },
     ],
     examples: [
       "redrive dlq edit 0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31 --value-file order.json --reason 'wrong currency'",
@@ -54,20 +64,39 @@ export const edit = sliceCommand(
       Object.keys(given).length > 0
         ? { changes: given, done: async () => {} }
         : await draftFrom(session, values, terminal);
-    const { input, ...call } = requestOf('POST /api/v1/dlq/messages/{id}/edit', [], values);
     const twice = values['maySendTwice'] === true ? { may_send_twice: true } : {};
-    const answer = await session.call<Edited>({
-      ...call,
-      input: { ...input, ...draft.changes, ...twice, reason: values['reason'] },
-      ifMatch: message.etag,
-      timeoutMs,
-    });
+    const request = (route: Route): ApiCall => {
+      const { input, ...call } = requestOf(route, [], values);
+      const body = { ...draft.changes, ...twice, reason: values['reason'] };
+      return { ...call, input: { ...input, ...body }, ifMatch: message.etag, timeoutMs };
+    };
+    if (values['dryRun'] === true) {
+      const found = await session.call<Validation>(request('POST /api/v1/dlq/messages/{id}/validate'));
+      session.show(found, (validation) => showValidation(session, validation));
+      if (!found.value.valid) throw new SilentFailure();
+      return draft.done();
+    }
+    const answer = await session.call<Edited>(request('POST /api/v1/dlq/messages/{id}/edit'));
     await draft.done();
     session.show(answer, ({ id, version }) => session.print.line(`${id} version ${version}`));
     if (message.value.status === 'DEAD')
       session.print.note('the message stays DEAD: reopen it before it is retried');
   },
 );
+
+function showValidation({ print }: ApiSession, { problems, warnings, ...found }: Validation): void {
+  const { value, target, version } = found;
+  for (const { message } of problems) print.line(print.paint('bad', escapeText(message)));
+  for (const { field, message } of warnings)
+    print.line(print.paint('doubtful', escapeText(`warning: ${field} ${message}`)));
+  if (value !== null)
+    print.line(value.bytes === null ? 'value: null' : `value: ${value.bytes} bytes, ${value.format}`);
+  const { topic, state, consumer_groups: groups } = target;
+  const readers =
+    groups === null ? 'readers not known' : `read by ${groups.join(', ') || 'no consumer group'}`;
+  print.line(escapeText(`target: ${topic} (${state}), ${readers}`));
+  print.note(found.valid ? `the edit would make version ${version}` : 'the edit would be refused');
+}
 
 async function changesFrom(session: ApiSession, values: Values, terminal: Terminal): Promise<Changes> {
   const file = values['valueFile'] as string | undefined;

@@ -1,8 +1,9 @@
 import type { ApiSession } from '../api/api-session.ts';
-import { numberColumn, textColumn } from '../output/columns.ts';
+import { lastColumn, numberColumn, textColumn } from '../output/columns.ts';
 import { showRows } from '../output/facts.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { wholeNumber } from '../whole-number.ts';
 import { statuses } from './message.ts';
 
 /** Which messages are meant; a negation excludes one value. */
@@ -72,5 +73,35 @@ export const facets = apiCommand<Facets>({
           [numberColumn('COUNT', ({ count }) => count), textColumn('VALUE', ({ value }) => value)],
           values,
         );
+  },
+});
+
+type Suggestion = Readonly<{ value: string; label: string | null; count: number | null }>;
+
+export const suggest = apiCommand<Readonly<{ values: readonly Suggestion[]; has_more: boolean }>>({
+  name: 'suggest',
+  description: 'complete the value of a filter: list the topics, classes, groups or keys that there are',
+  route: 'GET /api/v1/dlq/messages/suggest',
+  inputs: [
+    {
+      flags: '<field>',
+      text: 'which filter',
+      choices: ['status', 'topic', 'error_class', 'consumer_group', 'fingerprint', 'key'],
+    },
+    { flags: '[prefix]', text: 'beginning or part of the value' },
+    { flags: '--limit <number>', text: 'how many values (default: 20)', parse: wholeNumber(1, 50) },
+  ],
+  examples: ['redrive dlq suggest topic ord', 'redrive dlq suggest error_class timeout'],
+  print({ values, has_more }, { print }) {
+    if (values.length === 0) return print.note('no such values');
+    print.table(
+      [
+        textColumn<Suggestion>('VALUE', ({ value }) => value, 12),
+        textColumn<Suggestion>('COUNT', ({ count }) => (count === null ? '-' : String(count))),
+        lastColumn<Suggestion>('ERROR', ({ label }) => label ?? ''),
+      ],
+      values,
+    );
+    if (has_more) print.note(`only the first ${values.length} values are shown`);
   },
 });

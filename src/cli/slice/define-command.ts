@@ -76,8 +76,9 @@ function optionOf({ flags, text, choices, parse, conflicts, isRequired }: Input)
   return option.makeOptionMandatory(isRequired === true);
 }
 
-function argumentOf({ flags, text, parse }: Input): Argument {
+function argumentOf({ flags, text, choices, parse }: Input): Argument {
   const argument = new Argument(flags, text);
+  if (choices !== undefined) argument.choices(choices).argParser(choiceOf(choices));
   return parse === undefined ? argument : argument.argParser(parse);
 }
 

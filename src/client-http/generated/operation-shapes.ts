@@ -6,6 +6,7 @@ import type {
   ApiKey,
   ClaimedJob,
   DefinedWorkflow,
+  EditValidation,
   EnqueuedJob,
   Group,
   GroupDetails,
@@ -31,6 +32,7 @@ import type {
   SagaWithSteps,
   Scope,
   Service,
+  Suggestions,
   Workflow,
 } from './schemas.ts';
 
@@ -240,6 +242,17 @@ export type Operations = {
       }>[];
       has_more: boolean;
     }>;
+  };
+  /** Complete the value of a filter. Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 10 000 messages. */
+  suggestMessageFilters: {
+    input: Readonly<{
+      field: 'status' | 'topic' | 'error_class' | 'consumer_group' | 'fingerprint' | 'key';
+      /** What was typed; empty by default. */
+      prefix?: string | undefined;
+      /** Default 20. */
+      limit?: number | undefined;
+    }>;
+    answer: Suggestions;
   };
   /** Get one message, archived or not. Shows the message with its payload and the stack trace of its failure. Payloads above 16 MiB are left out. */
   getMessage: {
@@ -474,6 +487,43 @@ export type Operations = {
       reason: string;
     }>;
     answer: Message;
+  };
+  /** Check an edit of a message without making it. Takes the body of `…/edit` and lists what the edit would be refused for, and what a retry of the new version would meet. Changes nothing. */
+  validateMessageEdit: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      /** As text; null publishes a null value (a tombstone). */
+      value?: string | null | undefined;
+      /** The bytes of a value that is not text; not together with `value`. */
+      value_base64?: string | undefined;
+      key?: string | null | undefined;
+      /** Not together with `key`. */
+      key_base64?: string | undefined;
+      /** All headers in their order, in the form of `…/raw`; replaces the list. Those of `redrive-*` are set by every retry and are refused; failure headers of the dialect are removed by every retry. */
+      headers?:
+        | readonly Readonly<{
+            key?: string | null | undefined;
+            key_base64?: string | undefined;
+            value?: string | null | undefined;
+            value_base64?: string | undefined;
+          }>[]
+        | undefined;
+      target_topic?: string | undefined;
+      reason?: string | undefined;
+      /** Required as true if the outcome of the newest attempt is unknown. */
+      may_send_twice?: boolean | undefined;
+    }>;
+    answer: EditValidation;
+  };
+  /** Download the value of a message. Returns the bytes of the newest version, which a retry publishes, or of `version`; 0 is the original. `Range` reads a part; values above 32 MiB have to be read in parts. */
+  downloadMessageValue: {
+    input: Readonly<{
+      version?: number | undefined;
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: string;
   };
   /** List the versions of a message. Version 0 is the original; each edit adds one. At most 101. */
   listMessageVersions: {

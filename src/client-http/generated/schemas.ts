@@ -73,6 +73,41 @@ export type DefinedWorkflow = Readonly<{
   definition: unknown;
 }>;
 
+export type EditValidation = Readonly<{
+  id: string;
+  /** The edit would be made, unless something changes meanwhile. */
+  valid: boolean;
+  /** That the edit would make. */
+  version: number;
+  problems: readonly Readonly<{
+    /** That the edit would answer. */
+    status: number;
+    code: string;
+    message: string;
+    details: readonly Readonly<{
+      field: string;
+      reason: string;
+      message: string;
+    }>[];
+  }>[];
+  /** What the edit would not be refused for: `not_json`, `tombstone`, `missing`, `denied`, `no_reader`, `unroutable`, `dead`. */
+  warnings: readonly Readonly<{
+    field: string;
+    reason: string;
+    message: string;
+  }>[];
+  value: Readonly<{
+    bytes: number | null;
+    format: 'null' | 'json' | 'text' | 'binary';
+  }> | null;
+  target: Readonly<{
+    topic: string;
+    /** `unknown` if the broker was not asked or did not answer within 3 s. */
+    state: 'writable' | 'missing' | 'denied' | 'unknown';
+    consumer_groups: readonly string[] | null;
+  }>;
+}>;
+
 export type EnqueuedJob = Readonly<{
   job_id: string;
   status: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter';
@@ -946,6 +981,15 @@ export type StepLog = Readonly<{
   /** Only if an operator wrote or retried it. */
   actor?: string;
   reason?: string | null;
+}>;
+
+export type Suggestions = Readonly<{
+  values: readonly Readonly<{
+    value: string;
+    label: string | null;
+    count: number | null;
+  }>[];
+  has_more: boolean;
 }>;
 
 export type Workflow = Readonly<{

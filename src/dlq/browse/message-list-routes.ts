@@ -13,6 +13,7 @@ import type { Keyset, Message } from '../stored-message.ts';
 import { countFacets, type Facets } from './count-facets.ts';
 import { listMessages, type ListOptions, type ListWindow } from './list-messages.ts';
 import { readsFacets } from './message-candidates.ts';
+import { addSuggestRoute } from './suggest/suggest-route.ts';
 import {
   FacetsSchema,
   MessageFilterQuery,
@@ -67,6 +68,7 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
       listPage(deps, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
   });
   addFacetsRoute(app, deps);
+  addSuggestRoute(app, deps.db);
 }
 
 function addFacetsRoute(app: HttpApp, deps: ListDeps): void {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../kernel/errors.ts';
 import { envelopeBytes } from '../../kernel/protect/envelope.ts';
+import type { ByteRange } from '../../platform/http/byte-range.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { openOne, type Payloads } from '../domain/payloads.ts';
@@ -128,6 +129,34 @@ export async function getVersion(
 }
 
 type Sealable = Readonly<{ isSealed: boolean }>;
+
+/** The size of a version's value; null for null. A sealed one is read whole, whatever part of it is wanted. */
+export type ValueSize = Readonly<{ bytes: number | null; isSealed: boolean }>;
+
+export async function measureValue(db: Queryable, { id, version }: VersionId): Promise<ValueSize> {
+  const [row] = await db.query<Sealable & Readonly<{ bytes: bigint | null }>>(sql`
+    SELECT (v.bytes - ${sealing})::bigint AS bytes, v.is_sealed AS "isSealed"
+    FROM ${versionsOf(id)} WHERE v.version = ${version}`);
+  if (row === undefined) throw versionNotFound(id, version);
+  return { bytes: row.bytes === null ? null : Number(row.bytes), isSealed: row.isSealed };
+}
+
+export async function readValue(
+  db: Queryable,
+  { id, version }: VersionId,
+  { start, bytes }: ByteRange,
+  payloads: Payloads,
+): Promise<Buffer> {
+  const [row] = await db.query<Sealable & Readonly<{ value: Buffer | null }>>(sql`
+    SELECT CASE WHEN v.is_sealed THEN v.value ELSE substring(v.value FROM ${start + 1}::int FOR ${bytes}::int) END
+             AS value, v.is_sealed AS "isSealed"
+    FROM ${versionsOf(id)} WHERE v.version = ${version}`);
+  if (row === undefined) throw versionNotFound(id, version);
+  const { isSealed, value: stored } = row;
+  const { value } = await openOne(payloads, { id, isSealed, parts: { value: stored } });
+  if (value === null) throw versionNotFound(id, version);
+  return isSealed ? value.subarray(start, start + bytes) : value;
+}
 
 /** Values up to this size are compared. */
 export const comparedBytes = 2 << 20;

@@ -14,6 +14,7 @@ import {
   measureVersion,
   newestVersion,
 } from './read-versions.ts';
+import { addValueRoute } from './value-route.ts';
 import {
   DiffQuery,
   DiffSchema,
@@ -105,6 +106,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
     },
   );
 
+  addValueRoute(app, deps);
   addDiffRoute(app, deps);
 }
 

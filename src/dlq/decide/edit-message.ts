@@ -65,17 +65,23 @@ export async function editMessage(deps: EditDeps, edit: Edit): Promise<EditedMes
   return result;
 }
 
-type Refused = Readonly<{ refusal: EditRefusal | 'not_found'; message: LockedMessage | null }>;
+export type Refused = Readonly<{ refusal: EditRefusal | 'not_found'; message: EditedState | null }>;
 
-type LockedMessage = EditableMessage &
-  Readonly<{ originalTopic: string; retryCount: number; maxRetries: number }>;
+export type EditedState = EditableMessage &
+  Readonly<{
+    originalTopic: string;
+    retryCount: number;
+    maxRetries: number;
+    isUnroutable: boolean;
+    hasPayload: boolean;
+  }>;
 
 async function editInTransaction(
   tx: Queryable,
   deps: EditDeps,
   edit: Edit & Readonly<{ stored: StoredChanges }>,
 ): Promise<EditedMessage | Refused> {
-  const message = await lockForEdit(tx, edit.id);
+  const message = await readEditable(tx, edit.id, sql`FOR UPDATE`);
   if (message === null) return { refusal: 'not_found', message };
   const { tags, maySendTwice, changes } = edit;
   const refusal = refuseEdit(message, { tags, maySendTwice, givesValue: changes.value !== undefined });
@@ -96,16 +102,20 @@ type LockedRow = Readonly<{
   version: number;
   epoch: bigint;
   originalTopic: string;
+  isUnroutable: boolean;
   hasValue: boolean;
+  hasPayload: boolean;
 }>;
 
-async function lockForEdit(tx: Queryable, id: string): Promise<LockedMessage | null> {
-  const [row] = await tx.query<LockedRow>(sql`
+/** What decides whether the message may be edited; `lock` is the end of the statement. */
+export async function readEditable(db: Queryable, id: string, lock: Sql): Promise<EditedState | null> {
+  const [row] = await db.query<LockedRow>(sql`
     SELECT t.status, t.retry_count AS "retryCount", t.max_retries AS "maxRetries", t.version, t.lease_epoch AS epoch,
-           t.original_topic AS "originalTopic", ${hasValue} AS "hasValue"
-    FROM ${live} t WHERE t.id = ${id} FOR UPDATE`);
+           t.original_topic AS "originalTopic", t.unroutable AS "isUnroutable", ${hasValue} AS "hasValue",
+           t.payload IS NOT NULL AS "hasPayload"
+    FROM ${live} t WHERE t.id = ${id} ${lock}`);
   if (row === undefined) return null;
-  const attempts = await selectAttempts(tx, id);
+  const attempts = await selectAttempts(db, id);
   return { ...row, tag: messageTag(row), isInDoubt: isInDoubt(attempts, attempts.length < attemptsRead) };
 }
 
@@ -165,7 +175,7 @@ function payloadOf({ isJson }: EditDeps, { value, isSealed }: StoredChanges): Sq
   return value !== null && isJson(value) ? sql`convert_from(edited.value, 'UTF8')::jsonb` : sql`NULL`;
 }
 
-function describeEdit(message: LockedMessage, { changes, maySendTwice }: Edit): string {
+function describeEdit(message: EditedState, { changes, maySendTwice }: Edit): string {
   const { targetTopic } = changes;
   const parts = (['key', 'value', 'headers'] as const).filter((part) => changes[part] !== undefined);
   const target = targetTopic === undefined ? [] : [`target from ${message.originalTopic} to ${targetTopic}`];
@@ -174,14 +184,21 @@ function describeEdit(message: LockedMessage, { changes, maySendTwice }: Edit): 
 }
 
 /** Unlike a route, an edit is bound by `dlq.allowed_targets`. */
-function requireTarget({ isDeadLetterTopic, isAllowedTarget }: EditDeps, topic: string): void {
+export function requireTarget(
+  { isDeadLetterTopic, isAllowedTarget }: Pick<EditDeps, 'isDeadLetterTopic' | 'isAllowedTarget'>,
+  topic: string,
+): void {
   if (!isLegalTopic(topic)) throw wrongTarget(topic, 'is not the name of a topic to publish to');
   if (isDeadLetterTopic(topic)) throw wrongTarget(topic, 'is a dead-letter topic');
   if (!isAllowedTarget(topic))
     throw wrongTarget(topic, 'is not in dlq.allowed_targets; add it there, or route the message');
 }
 
-async function explainRefusal(deps: EditDeps, id: string, { refusal, message }: Refused): Promise<AppError> {
+export async function explainRefusal(
+  deps: Pick<EditDeps, 'findHead'>,
+  id: string,
+  { refusal, message }: Refused,
+): Promise<AppError> {
   if (refusal === 'not_found' || message === null) {
     const head = await deps.findHead(id);
     if (head === null) return messageNotFound(id);

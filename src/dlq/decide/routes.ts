@@ -7,13 +7,14 @@ import * as schemas from '../schemas.ts';
 import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
 import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
 import { addEditRoute } from './edit-route.ts';
-import type { EditDeps } from './edit-message.ts';
 import { forgetSource } from './forget-source.ts';
 import { seekSource, type SeekDeps, type SeekTarget } from './seek-source.ts';
+import type { ValidateDeps } from './validate-edit.ts';
+import { addValidateRoute } from './validate-route.ts';
 
 const root = apiRoot('dlq');
 
-export type DecideDeps = EditDeps &
+export type DecideDeps = ValidateDeps &
   SeekDeps &
   Readonly<{
     getMessage: (id: string) => Promise<Message>;
@@ -24,6 +25,7 @@ export type DecideDeps = EditDeps &
 export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
   addMessageRoutes(app, deps);
   addEditRoute(app, deps);
+  addValidateRoute(app, deps);
   addSourceRoutes(app, deps);
 }
 

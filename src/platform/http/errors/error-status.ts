@@ -22,6 +22,7 @@ const byStatus: ReadonlyMap<number, string> = new Map([
   [405, 'METHOD_NOT_ALLOWED'],
   [408, 'REQUEST_TIMEOUT'],
   [415, 'UNSUPPORTED_MEDIA_TYPE'],
+  [416, 'RANGE_NOT_SATISFIABLE'],
   [417, 'EXPECTATION_FAILED'],
   [421, 'MISDIRECTED_REQUEST'],
   [431, 'HEADERS_TOO_LARGE'],

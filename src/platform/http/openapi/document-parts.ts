@@ -6,7 +6,7 @@ import type { ErrorKind } from '../../../kernel/errors.ts';
 type ErrorPart = Readonly<{ name: string; description: string; code: string; message: string }>;
 
 /** Statuses that a route names if a request can get them; every route can get the others. */
-export type NamedErrorStatus = 404 | 409 | 412 | 422 | 428;
+export type NamedErrorStatus = 404 | 409 | 412 | 416 | 422 | 428;
 
 const errorParts: Readonly<Record<number, ErrorPart>> = {
   400: {
@@ -57,6 +57,12 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
     description: 'The body is not JSON.',
     code: 'SYS_JOBS_UNSUPPORTED_MEDIA_TYPE',
     message: 'the content type must be application/json',
+  },
+  416: {
+    name: 'RangeNotSatisfiable',
+    description: 'The range begins behind the end; `Content-Range` has the size.',
+    code: 'SYS_DLQ_RANGE_NOT_SATISFIABLE',
+    message: 'the range is not satisfiable: there are 512 bytes',
   },
   421: {
     name: 'MisdirectedRequest',
@@ -156,7 +162,7 @@ export function headersOf(
 ): object {
   const replayed = { 'idempotent-replayed': { $ref: '#/components/headers/IdempotentReplayed' } };
   const etag = { etag: { $ref: '#/components/headers/ETag' } };
-  const isOk = status === '200';
+  const isOk = status === '200' || status === '206';
   return { ...requestIdHeader, ...(takesKey && isOk ? replayed : {}), ...(hasEtag && isOk ? etag : {}) };
 }
 

@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import { namesFor } from '../../../platform/http/access/guard-access.ts';
+import type { HttpApp } from '../../../platform/http/http-app.ts';
+import { closed, nullable } from '../../../platform/http/schema-parts.ts';
+import { apiRoot } from '../../../platform/http/slice-input.ts';
+import type { Queryable } from '../../../platform/postgres/database.ts';
+import { suggestedFields, suggestValues } from './suggest-values.ts';
+
+const Query = Type.Object(
+  {
+    field: Type.Enum([...suggestedFields], { examples: ['topic'] }),
+    prefix: Type.Optional(
+      Type.String({ maxLength: 256, examples: ['ord'], description: 'What was typed; empty by default.' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, description: 'Default 20.' })),
+  },
+  closed,
+);
+
+const SuggestionsSchema = Type.Object(
+  {
+    values: Type.Array(
+      Type.Object({
+        value: Type.String({ examples: ['orders.v1'] }),
+        label: nullable(
+          Type.String({ examples: ['x.Timeout: no answer'], description: 'Of a fingerprint: its error.' }),
+        ),
+        count: nullable(
+          Type.Integer({
+            minimum: 0,
+            examples: [12],
+            description:
+              'Messages with this value; of a key among the newest 10 000. Null for dead-letter topics.',
+          }),
+        ),
+      }),
+    ),
+    has_more: Type.Boolean(),
+  },
+  { title: 'Suggestions' },
+);
+
+const defaultLimit = 20;
+
+export function addSuggestRoute(app: HttpApp, db: Queryable): void {
+  app.get(
+    `${apiRoot('dlq')}/messages/suggest`,
+    {
+      config: { access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } } },
+      schema: {
+        operationId: 'suggestMessageFilters',
+        summary: 'Complete the value of a filter',
+        description:
+          'Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 10 000 messages.',
+        querystring: Query,
+        response: { 200: SuggestionsSchema },
+      },
+    },
+    async (request, reply) => {
+      const { field, prefix = '', limit = defaultLimit } = request.query;
+      const { values, hasMore } = await suggestValues(db, { field, prefix, limit, names: namesFor(request) });
+      return reply.send({ values: [...values], has_more: hasMore });
+    },
+  );
+}
