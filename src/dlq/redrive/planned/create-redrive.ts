@@ -31,6 +31,7 @@ export type NewRedrive = Readonly<{
 /** Stores the redrive; the process that takes its lease makes the plan. */
 export async function createRedrive(deps: CreateDeps, redrive: NewRedrive): Promise<string> {
   const { db, makeId, maxItems } = deps;
+  await requireRoom(db);
   const hashes = await hashesFor(deps, redrive);
   const [selection] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
@@ -38,6 +39,19 @@ export async function createRedrive(deps: CreateDeps, redrive: NewRedrive): Prom
   if ((selection?.count ?? 0) > maxItems)
     throw new AppError('SYS_DLQ_TOO_MANY_MESSAGES', 'semantic', tooMany(maxItems));
   return db.transaction((tx) => insertRedrive(tx, makeId(), redrive));
+}
+
+/** A plan may have a million items, and keeps them for a month. */
+const maxPlans = 100;
+
+/** People see their plans; a script that plans without starting is stopped. Policies start each plan of theirs. */
+async function requireRoom(db: Queryable): Promise<void> {
+  const [row] = await db.query<{ plans: number }>(sql`
+    SELECT count(*)::int AS plans FROM dlq.redrives
+    WHERE state IN ('planning', 'planned') AND policy IS NULL`);
+  if ((row?.plans ?? 0) < maxPlans) return;
+  const message = `there are ${maxPlans} plans that were not started; start or cancel some of them`;
+  throw new AppError('SYS_DLQ_TOO_MANY_PLANS', 'semantic', message);
 }
 
 export async function insertRedrive(tx: Queryable, id: string, redrive: NewRedrive): Promise<string> {

@@ -54,6 +54,15 @@ async function rowOf({ id }: LeasedRedrive): Promise<Row | undefined> {
 const countItems = async (): Promise<number> =>
   (await database.db.query(sql`SELECT 1 FROM dlq.redrive_items`)).length;
 
+const newRedrive: NewRedrive = {
+  kind: 'retry',
+  filter: {},
+  options: { rate_per_second: null, order: 'key' },
+  actor: 'alice',
+  reason: 'fixed',
+  act: testAct('dlq:redrives:plan', 'fixed'),
+};
+
 test('more messages than a redrive may have are refused, before and during the plan', async () => {
   const { db } = database;
   await storeRecords(
@@ -61,23 +70,15 @@ test('more messages than a redrive may have are refused, before and during the p
     topic,
     [1, 2, 3].map((i) => ({ key: `k${i}`, value: `${i}` })),
   );
-  const redrive: NewRedrive = {
-    kind: 'retry',
-    filter: {},
-    options: { rate_per_second: null, order: 'key' },
-    actor: 'alice',
-    reason: 'fixed',
-    act: testAct('dlq:redrives:plan', 'fixed'),
-  };
   const makeId = (): string => crypto.randomUUID();
-  await assert.rejects(createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, redrive), {
+  await assert.rejects(createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, newRedrive), {
     code: 'SYS_DLQ_TOO_MANY_MESSAGES',
     kind: 'semantic',
   });
-  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 3 }, redrive);
+  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 3 }, newRedrive);
   // Only what can be selected counts.
   await db.query(sql`UPDATE dlq.dlq_messages SET status = 'DEAD' WHERE message_key = 'k1'`);
-  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, redrive);
+  await createRedrive({ db, makeId, payloads: clearPayloads, maxItems: 2 }, newRedrive);
 
   const planned = await leaseRedrive(db, { state: 'planning' });
   await planRedrive(depsOf(db, 1), planned, leased);
@@ -85,6 +86,21 @@ test('more messages than a redrive may have are refused, before and during the p
   assert.equal(row?.state, 'failed');
   assert.match(row.state_reason ?? '', /more than 1 messages; narrow it/);
   assert.equal(await countItems(), 0);
+});
+
+test('a plan is refused while a hundred others were not started', async () => {
+  const { db } = database;
+  const deps = { db, makeId: () => crypto.randomUUID(), payloads: clearPayloads, maxItems: 10 };
+  await db.query(sql`
+    INSERT INTO dlq.redrives (id, state, filter, options, actor, reason)
+    SELECT gen_random_uuid(), CASE WHEN n % 2 = 0 THEN 'planned' ELSE 'planning' END, '{}', '{}', 'alice', 'fixed'
+    FROM generate_series(1, 100) AS n`);
+  const refused = { code: 'SYS_DLQ_TOO_MANY_PLANS', kind: 'semantic' };
+  await assert.rejects(createRedrive(deps, newRedrive), refused);
+  await db.query(sql`
+    UPDATE dlq.redrives SET state = 'cancelled' WHERE id = (SELECT id FROM dlq.redrives LIMIT 1)`);
+  await createRedrive(deps, newRedrive);
+  await assert.rejects(createRedrive(deps, newRedrive), refused);
 });
 
 test('a planner that has lost its lease writes nothing more, and its successor starts over', async () => {
