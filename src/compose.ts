@@ -260,6 +260,7 @@ function createServer(
     metrics,
     limits: { bodyBytes: server.bodyLimitBytes },
     trustedProxies: server.trustedProxies,
+    isPublicByTls: server.publicUrl?.startsWith('https:') === true,
     isOutage,
     isMissingRight,
     // A page in a browser cannot send a token under another name.

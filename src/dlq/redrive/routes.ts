@@ -38,13 +38,13 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
   app.post(
     `${root}/:topic/retry-all`,
     {
-      config: { access: { permission: 'dlq:messages:retry-all' } },
+      config: { access: { permission: 'dlq:messages:retry-all' }, takesMinutes: true, heavy: true },
       schema: {
         operationId: 'retryAllMessages',
         summary: 'Retry all retryable messages of a topic',
         description:
           'Answers when all have been tried, which can take minutes. A call that ends early says how many remain.',
-        errors: [404],
+        errors: [404, 429],
         takesActor: true,
         params: schemas.TopicParams,
         body: schemas.NoBody,

@@ -10,6 +10,7 @@ import { denialCodeOf, type OnDenied } from './errors/denied-request.ts';
 import { errorAnswer, HTTP_SLICE } from './errors/error-answer.ts';
 import type { HttpApp, TypeBoxProvider } from './http-app.ts';
 import { HttpFault } from './errors/http-fault.ts';
+import { boundHandlers } from './guards/handler-timeout.ts';
 import { guardInput } from './guards/input-guard.ts';
 import { acceptJsonBodies, normaliseContentType } from './input/json-body.ts';
 import { describeRoutes, type ApiTag } from './openapi/openapi.ts';
@@ -22,6 +23,9 @@ import type { DeclaredRoute } from './access/route-access.ts';
 import { requestIdOf } from './request-id.ts';
 import { createRequestTelemetry } from './request-telemetry.ts';
 import { boundMemory } from './guards/memory-budget.ts';
+import { limitRates } from './guards/rate-limits.ts';
+import { addSecurityHeaders, securityHeaders } from './guards/security-headers.ts';
+import { shedLoad } from './guards/shed-load.ts';
 import { validateInput } from './input/validate-input.ts';
 
 /** Limits per client and request. The defaults suit a server behind a proxy. */
@@ -34,6 +38,13 @@ export type HttpLimits = Readonly<{
   /** How often connections are checked against these times. */
   checkEveryMs: number;
   keepAliveMs: number;
+  /** How long a handler may take to begin its answer. */
+  handlerTimeoutMs: number;
+  /** How long a connection may carry nothing while a request is in progress; longer than a handler may take. */
+  silentConnectionMs: number;
+  /** Mean delay of the event loop, in three samples in a row, above which requests get 503. */
+  maxDelayMs: number;
+  delaySampleMs: number;
   /** Memory for the bodies and answers of all requests in progress; at least two bodies. */
   inProgressBytes: number;
   /** How long a request waits for that memory before it gets 503. */
@@ -47,9 +58,13 @@ export const defaultLimits: HttpLimits = {
   bodyBytes: 1024 * 1024,
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
-  requestTimeoutMs: 60_000,
+  requestTimeoutMs: 30_000,
   checkEveryMs: 2000,
   keepAliveMs: 72_000,
+  handlerTimeoutMs: 60_000,
+  silentConnectionMs: 70_000,
+  maxDelayMs: 500,
+  delaySampleMs: 1000,
   inProgressBytes: 32 * 1024 * 1024,
   memoryWaitMs: 1000,
   readAnswerMs: 15_000,
@@ -65,6 +80,8 @@ export type AppOptions = Readonly<{
   /** The slices, for the API description. */
   tags: readonly ApiTag[];
   trustedProxies: readonly string[];
+  /** People reach the server by TLS: a proxy ends it. */
+  isPublicByTls: boolean;
   /** The error is an outage of a dependency: 503 instead of 500. */
   isOutage: (error: unknown) => boolean;
   isMissingRight: (error: unknown) => boolean;
@@ -95,6 +112,7 @@ export function createApp(
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,
+    connectionTimeout: limits.silentConnectionMs,
     return503OnClosing: false,
     http: {
       maxHeaderSize: limits.headerBytes,
@@ -125,8 +143,12 @@ export function createApp(
     return sendError(error, { request, reply, isOutage, isMissingRight });
   });
   acceptJsonBodies(app, limits.bodyBytes);
+  addSecurityHeaders(app, options.isPublicByTls);
   addHooks(app, telemetry, options);
+  shedLoad(app, { maxDelayMs: limits.maxDelayMs, sampleMs: limits.delaySampleMs });
+  boundHandlers(app, limits.handlerTimeoutMs);
   const declared = guardAccess(app, options.authenticate);
+  limitRates(app);
   boundMemory(app, {
     bytes: Math.max(limits.inProgressBytes, 2 * limits.bodyBytes),
     waitMs: limits.memoryWaitMs,
@@ -144,7 +166,7 @@ function addHooks(
 ): void {
   const routeFaultOf = watchRoutes(app);
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    reply.header('x-request-id', request.id);
     normaliseContentType(request.raw);
     telemetry.observe(request, reply, () =>
       done(requestFaultOf(request, acceptsHost) ?? routeFaultOf(request)),
@@ -206,7 +228,7 @@ function sendError(error: unknown, { request, reply, isOutage, isMissingRight }:
   }
   reply
     .code(status)
-    .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', ...headers })
+    .headers({ ...securityHeaders, 'x-request-id': request.id, ...headers })
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(body));
 }

@@ -54,6 +54,8 @@ export type HttpServerOptions = ListenOptions &
     isMissingRight?: (error: unknown) => boolean;
     /** Addresses and ranges of proxies whose `x-forwarded-*` headers count. */
     trustedProxies?: readonly string[];
+    /** The public URL is `https:`. */
+    isPublicByTls?: boolean;
   }>;
 
 export type HttpServer = Service &
@@ -74,7 +76,7 @@ export type HttpServer = Service &
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, acceptsHost, trustedProxies = [], isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
-  const { hasConsole = false } = options;
+  const { hasConsole = false, isPublicByTls = false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -86,6 +88,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     version,
     tags,
     trustedProxies,
+    isPublicByTls,
     isOutage,
     isMissingRight,
     acceptsHost,

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
 import {
   encodeCursor,
@@ -78,9 +79,11 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     querystring: query,
     response: { 200: route.lines === undefined ? route.answer : orLines(route.answer) },
   };
-  app.get(path, { config: { access }, schema }, async (request, reply) => {
+  const asksForLines = ({ method, query: asked, headers }: FastifyRequest): boolean =>
+    route.lines !== undefined && method === 'GET' && wantsLines(asked as LinesQuery, headers.accept);
+  app.get(path, { config: { access, heavy: asksForLines }, schema }, async (request, reply) => {
     const asked = request.query as Static<Query> & PageQuery & LinesQuery;
-    if (route.lines !== undefined && request.method === 'GET' && wantsLines(asked, request.headers.accept)) {
+    if (route.lines !== undefined && asksForLines(request)) {
       const readable = await route.lines.open(asked, request.params, namesFor(request));
       if (asked.format === 'ndjson') {
         const fileName = `${route.lines.fileName(request.params)}.ndjson`;

@@ -27,6 +27,11 @@ describeConsole('the frame of the console', (browser) => {
     }
   });
 
+  test('the page of the API shows its operations within its own policy', async (t) => {
+    const page = await openConsole(t, { browser, system, path: '/docs/' });
+    await page.getByText('Retry a message').first().waitFor();
+  });
+
   test('tabs are links, and the breadcrumb leads back', async (t) => {
     const page = await openConsole(t, { browser, system, path: '/dlq' });
     assert.match(page.url(), /\/dlq\/groups$/);

@@ -34,13 +34,13 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
   app.post(
     root,
     {
-      config: { access: { permission: 'dlq:redrives:plan' } },
+      config: { access: { permission: 'dlq:redrives:plan' }, heavy: true },
       schema: {
         operationId: 'planRedrive',
         summary: 'Plan a redrive of the messages that match a filter',
         description:
           'Retries them, or reopens, ends or deletes them all (`kind`). Answers at once; the plan is made in the background, and nothing is done before it is started. Messages that arrive or change later are not touched. At most a million messages.',
-        errors: [422],
+        errors: [422, 429],
         takesActor: true,
         body: schemas.NewRedriveBody,
         response: { 202: schemas.CreatedSchema },

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../../kernel/errors.ts';
 import type { Connections } from '../guards/connections.ts';
+import { securityHeaders } from '../guards/security-headers.ts';
 import { errorAnswer, HTTP_SLICE } from './error-answer.ts';
 import { HttpFault } from './http-fault.ts';
 import { newRequestId } from '../request-id.ts';
@@ -76,6 +77,7 @@ function jsonAnswer(fault: HttpFault): Readonly<{
   const { status, body } = errorAnswer(fault, HTTP_SLICE, requestId);
   const text = JSON.stringify(body);
   const headers = {
+    ...securityHeaders,
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(text)),
     'x-request-id': requestId,

@@ -6,7 +6,7 @@ import type { ErrorKind } from '../../../kernel/errors.ts';
 type ErrorPart = Readonly<{ name: string; description: string; code: string; message: string }>;
 
 /** Statuses that a route names if a request can get them; every route can get the others. */
-export type NamedErrorStatus = 404 | 409 | 412 | 416 | 422 | 428;
+export type NamedErrorStatus = 404 | 409 | 412 | 416 | 422 | 428 | 429;
 
 const errorParts: Readonly<Record<number, ErrorPart>> = {
   400: {
@@ -82,6 +82,12 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
     code: 'SYS_DLQ_PRECONDITION_REQUIRED',
     message: 'the header If-Match is missing: send the ETag with which the item was read',
   },
+  429: {
+    name: 'TooManyRequests',
+    description: 'The caller has sent too many of these requests in a minute.',
+    code: 'SYS_RATE_LIMIT_EXCEEDED',
+    message: 'at most 10 such requests per minute; try again in 42 s',
+  },
   500: {
     name: 'InternalError',
     description: 'A defect of the server.',
@@ -98,7 +104,7 @@ const errorParts: Readonly<Record<number, ErrorPart>> = {
 
 /** Statuses whose answers may say when to try again. */
 const retryable: ReadonlySet<number> = new Set(
-  (['conflict', 'unavailable'] satisfies ErrorKind[]).map((kind) => statusOf(kind)),
+  (['conflict', 'rate_limited', 'unavailable'] satisfies ErrorKind[]).map((kind) => statusOf(kind)),
 );
 
 const requestIdHeader = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
