@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, test } from 'node:test';
-import type { Command } from 'commander';
+import { hasOption, leavesOf, wordsOf as wordsWith } from '../../tests/support/every-command.ts';
 import { exitCodes } from './exit-code.ts';
 import { createProgram, runCli } from './run-cli.ts';
 import { pathOf } from './wrong-usage.ts';
@@ -34,54 +34,9 @@ after(() => void server.close());
 
 const silent = { env: {}, stdin: new PassThrough(), stdout: { write() {} }, stderr: { write() {} } };
 const leaves = leavesOf(createProgram(silent));
-const asking = leaves.filter((command) => has(command, '--url'));
-const configured = leaves.filter((command) => has(command, '--config'));
-
-function leavesOf(command: Command): readonly Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
-}
-
-function has(command: Command, option: string): boolean {
-  return command.options.some(({ long }) => long === option);
-}
-
-const uuid = '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31';
-const samples: Readonly<Record<string, string>> = {
-  id: uuid,
-  ids: uuid,
-  partition: '0',
-  rate: '50',
-  file: workflow,
-  url: 'http://127.0.0.1:1',
-};
-
-/** What the help alone does not tell to be needed. */
-const more: Readonly<Record<string, readonly string[]>> = {
-  'redrive dlq delete': ['--yes'],
-  'redrive dlq retry-all': ['--yes'],
-  'redrive dlq seek': ['--earliest'],
-  'redrive outbox add': ['--request', '{}'],
-  'redrive outbox supersede': ['--request', '{}'],
-  'redrive jobs enqueue': ['--payload', '{}'],
-  'redrive saga retry-all': ['--reason', 'why', '--yes'],
-  'redrive saga probe': ['--body', '{}'],
-  'redrive migrate down': ['--yes'],
-};
-
-/** The command with a value for everything that is required. */
-function wordsOf(command: Command): readonly string[] {
-  const path = pathOf(command);
-  const isOrder = path.startsWith('redrive outbox');
-  const sampleOf = (name: string, choices?: readonly string[]): string =>
-    isOrder && name === 'id' ? '1042' : (choices?.[0] ?? samples[name] ?? 'orders.v1');
-  const given = command.options
-    .filter(({ mandatory }) => mandatory)
-    .flatMap(({ long, argChoices }) => [long ?? '', long === '--to' ? '0' : sampleOf('', argChoices)]);
-  const args = command.registeredArguments
-    .filter((argument) => argument.required || argument.name() === 'ids')
-    .map((argument) => sampleOf(argument.name(), argument.argChoices));
-  return [...path.split(' ').slice(1), ...args, ...given, ...(more[path] ?? [])];
-}
+const asking = leaves.filter((command) => hasOption(command, '--url'));
+const configured = leaves.filter((command) => hasOption(command, '--config'));
+const wordsOf = (command: (typeof leaves)[number]): readonly string[] => wordsWith(command, workflow);
 
 async function run(
   words: readonly string[],

@@ -87,6 +87,7 @@ function addMetricsRoute(app: HttpApp, metrics: Metrics): void {
         operationId: 'getMetrics',
         summary: 'Metrics in the Prometheus text format',
         description: 'Metrics of this process, and global ones if it holds their lease.',
+        errors: [401, 403, 503],
         tags,
         response: {
           200: {
@@ -115,6 +116,7 @@ function addDescriptionRoute(app: HttpApp): void {
         operationId: 'getOpenApi',
         summary: 'This OpenAPI document',
         description: 'Describes the routes of this process: without the role `api` only these.',
+        errors: [401, 503],
         tags,
         response: { 200: DescriptionSchema },
       },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { attacks, harmful } from '../../../tests/support/terminal-attacks.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { createLogger } from './logger.ts';
 
@@ -84,6 +85,20 @@ test('what a terminal acts on, or what hides or reorders text, is written as JSO
   const [line] = lines();
   assert.deepEqual([line?.['msg'], line?.['topic'], line?.[hostile]], [hostile, hostile, 1]);
 });
+
+for (const [index, attack] of attacks.entries())
+  test(`attack ${index} on a terminal is harmless wherever it stands in a line, and can be read back`, () => {
+    const { logger, text, lines } = recordingLogger();
+    const error = Object.assign(new Error(attack, { cause: new Error(attack) }), {
+      code: attack,
+      detail: attack,
+    });
+    logger.child({ [attack]: attack }).error({ err: error, nested: { list: [attack] } }, attack);
+    assert.doesNotMatch(text().replace(/\n$/, ''), harmful);
+    const [line = {}, ...more] = lines();
+    assert.deepEqual(more, []);
+    assert.deepEqual([line['msg'], line[attack], line['nested']], [attack, attack, { list: [attack] }]);
+  });
 
 test('a line with text of any script stays as it is', () => {
   const { logger, text } = recordingLogger();

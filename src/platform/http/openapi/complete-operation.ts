@@ -1,4 +1,4 @@
-import { errorResponsesOf, headersOf, type NamedErrorStatus } from './document-parts.ts';
+import { errorResponsesOf, errorResponsesWith, headersOf, type NamedErrorStatus } from './document-parts.ts';
 import { exampleOf, hasOwnExample } from './example-of.ts';
 import { isObject, type Schema } from './schema-walk.ts';
 
@@ -36,7 +36,7 @@ export function completeOperation(operation: Operation): object {
   const isProcess = operation.tags?.includes('process') === true;
   const takesKey = own.some(({ name }) => name === 'idempotency-key');
   const parameters = [...own.map(completeParameter), ...(isProcess ? [] : sharedParameters(takesActor))];
-  const errors = isProcess ? {} : errorResponsesOf(requestBody !== undefined, named);
+  const errors = isProcess ? errorResponsesWith(named) : errorResponsesOf(requestBody !== undefined, named);
   return {
     ...rest,
     ...(parameters.length === 0 ? {} : { parameters }),

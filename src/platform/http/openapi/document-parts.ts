@@ -5,8 +5,8 @@ import type { ErrorKind } from '../../../kernel/errors.ts';
 
 type ErrorPart = Readonly<{ name: string; description: string; code: string; message: string }>;
 
-/** Statuses that a route names if a request can get them; every route can get the others. */
-export type NamedErrorStatus = 404 | 409 | 412 | 416 | 422 | 428 | 429;
+/** Statuses that a route names if a request can get them; every route of a slice can get the others. */
+export type NamedErrorStatus = 401 | 403 | 404 | 409 | 412 | 416 | 422 | 428 | 429 | 503;
 
 const errorParts: Readonly<Record<number, ErrorPart>> = {
   400: {
@@ -177,10 +177,13 @@ export function errorResponsesOf(
   hasBody: boolean,
   named: readonly NamedErrorStatus[],
 ): Readonly<Record<string, object>> {
-  const statuses = [400, 401, 403, ...named, 413, ...(hasBody ? [415] : []), 421, 500, 503];
+  return errorResponsesWith([400, 401, 403, ...named, 413, ...(hasBody ? [415] : []), 421, 500, 503]);
+}
+
+export function errorResponsesWith(statuses: readonly number[]): Readonly<Record<string, object>> {
   return Object.fromEntries(
     statuses
-      .sort((a, b) => a - b)
+      .toSorted((a, b) => a - b)
       .map((status) => [status, { $ref: `#/components/responses/${errorParts[status]?.name}` }]),
   );
 }
