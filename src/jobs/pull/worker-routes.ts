@@ -28,7 +28,7 @@ export function addWorkerRoutes(app: HttpApp, deps: WorkerRouteDeps): void {
         operationId: 'heartbeatJob',
         summary: 'Renew the lease of a job',
         description: 'Also stores the progress. 409 means that the lease is lost: stop the work.',
-        errors: [409],
+        errors: [404, 409],
         params: JobParams,
         body: schemas.HeartbeatBody,
         response: { 200: schemas.RenewedSchema },
@@ -126,7 +126,7 @@ function addFinish(app: HttpApp, deps: WorkerRouteDeps): void {
     config: { access: { permission: 'jobs:jobs:work', scope: jobScope(deps.db) }, exactJson: true } as const,
     schema: {
       ...texts,
-      errors: [409] as const,
+      errors: [404, 409] as const,
       params: JobParams,
       body,
       response: { 200: schemas.FinishedSchema },

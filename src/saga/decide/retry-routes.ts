@@ -22,7 +22,7 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
         summary: 'Retry the stuck sagas that match a filter',
         description:
           'Needs at least one filter, and a reason unless it is a preview. With `preview` nothing changes. If `has_more` is true, repeat the request.',
-        errors: [409],
+        errors: [404, 409],
         takesActor: true,
         body: RetryBody,
         response: { 200: RetriedSchema },
