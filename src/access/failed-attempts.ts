@@ -1,5 +1,5 @@
 import { AppError } from '../kernel/errors.ts';
-import { createRateLimiter } from '../kernel/rate-limiter.ts';
+import { createRateLimiter } from '../platform/http/guards/rate-limiter.ts';
 import type { Authenticate } from '../platform/http/access/guard-access.ts';
 import { clientNetworkOf } from '../platform/http/client-address.ts';
 

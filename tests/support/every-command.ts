@@ -24,6 +24,7 @@ const more: Readonly<Record<string, readonly string[]>> = {
   'redrive dlq delete': ['--yes'],
   'redrive dlq retry-all': ['--yes'],
   'redrive dlq seek': ['--earliest'],
+  'redrive dlq redrive canary': ['--none'],
   'redrive outbox add': ['--request', '{}'],
   'redrive outbox supersede': ['--request', '{}'],
   'redrive jobs enqueue': ['--payload', '{}'],

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { subjectOf } from '../../../kernel/access/principal.ts';
 import { AppError } from '../../../kernel/errors.ts';
-import { createRateLimiter } from '../../../kernel/rate-limiter.ts';
+import { createRateLimiter } from './rate-limiter.ts';
 import { clientNetworkOf } from '../client-address.ts';
 import type { HttpApp } from '../http-app.ts';
 
