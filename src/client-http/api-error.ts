@@ -12,6 +12,8 @@ export type ApiErrorFacts = Readonly<{
   /** After how long the server wants the next attempt. */
   retryAfterMs?: number | undefined;
   cause?: unknown;
+  /** The item that the error is about, as it is now; of dead letters. */
+  current?: Readonly<Record<string, unknown>> | undefined;
 }>;
 
 /** The server refused, failed, or did not answer. */
@@ -22,6 +24,7 @@ export class ApiError extends Error {
   readonly details: readonly ErrorDetail[];
   readonly isInDoubt: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly current: Readonly<Record<string, unknown>> | undefined;
 
   constructor(message: string, facts: ApiErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -32,5 +35,6 @@ export class ApiError extends Error {
     this.details = facts.details ?? [];
     this.isInDoubt = facts.isInDoubt ?? false;
     this.retryAfterMs = facts.retryAfterMs;
+    this.current = facts.current;
   }
 }

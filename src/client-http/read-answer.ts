@@ -35,7 +35,7 @@ function readJson({ header, text }: HttpAnswer, parseJson: ParseJson): unknown {
 
 /** The answer may come from any server, so every part may be missing or of any type. */
 function refusal({ status, header }: HttpAnswer, value: unknown, hint: string): ApiError {
-  const { error } = fieldsOf(value);
+  const { error, current } = fieldsOf(value);
   const { code, message, request_id, details } = fieldsOf(error);
   const requestId = typeof request_id === 'string' ? request_id : (header('x-request-id') ?? undefined);
   const retryAfterMs = readRetryAfter(header('retry-after'));
@@ -56,6 +56,7 @@ function refusal({ status, header }: HttpAnswer, value: unknown, hint: string): 
     details: read,
     isInDoubt: read.some(({ reason }) => reason === 'in_doubt'),
     retryAfterMs,
+    current: current === undefined ? undefined : fieldsOf(current),
   });
 }
 

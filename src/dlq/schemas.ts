@@ -16,6 +16,11 @@ import { statuses } from './domain/message.ts';
 const Offset = Type.Integer({ minimum: 0 });
 export const StatusSchema = Type.Enum([...statuses]);
 
+export const AsOf = {
+  ...Timestamp,
+  description: 'The time of the database when it was read: the answer is at least as new.',
+};
+
 /** Kafka's limit for topic names. */
 export const TopicParameter = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });
 
@@ -226,6 +231,7 @@ export const TopicsSchema: TSchema = Type.Object({
   truncated: Type.Optional(
     Type.Literal(true, { description: 'Only if there are more than the 10 000 topics listed.' }),
   ),
+  as_of: AsOf,
 });
 
 export const SourcesSchema: TSchema = Type.Object({

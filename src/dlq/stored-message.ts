@@ -66,6 +66,8 @@ export type MessageHead = MessageState &
   Readonly<{
     id: string;
     leaseLost: boolean;
+    version: number;
+    epoch: bigint;
     originalTopic: string;
     sourceTopic: string | null;
     unroutable: boolean;

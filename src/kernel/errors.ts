@@ -25,12 +25,19 @@ export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly details: readonly ErrorDetail[];
   readonly retryAfterMs: number | undefined;
+  /** The item as it is now, as JSON, if its state is the reason. */
+  readonly current: object | undefined;
 
   constructor(
     code: string,
     kind: ErrorKind,
     message: string,
-    more: { details?: readonly ErrorDetail[]; cause?: unknown; retryAfterMs?: number } = {},
+    more: {
+      details?: readonly ErrorDetail[];
+      cause?: unknown;
+      retryAfterMs?: number;
+      current?: object;
+    } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'AppError';
@@ -38,6 +45,7 @@ export class AppError extends Error {
     this.kind = kind;
     this.details = more.details ?? [];
     this.retryAfterMs = more.retryAfterMs;
+    this.current = more.current;
   }
 }
 

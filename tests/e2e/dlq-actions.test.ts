@@ -90,6 +90,7 @@ describe('history', () => {
       'partition',
       'offset',
       'detail',
+      'redrive_id',
       'version',
     ]);
   });

@@ -33,7 +33,14 @@ before(async () => {
   system = await startTestSystem({ kafka: 'local' });
 });
 after(() => system.drop());
-beforeEach(() => system.db.query(sql`TRUNCATE dlq.dlq_messages, dlq.dlq_messages_archive, dlq.fingerprints`));
+beforeEach(async () => {
+  // A TRUNCATE could deadlock with the indexer.
+  await system.db.query(sql`DELETE FROM dlq.dlq_messages`);
+  await system.db.query(sql`DELETE FROM dlq.dlq_messages_archive`);
+  await system.db.query(sql`DELETE FROM dlq.group_counts`);
+  await system.db.query(sql`DELETE FROM dlq.group_changes`);
+  await system.db.query(sql`DELETE FROM dlq.fingerprints`);
+});
 
 const print = (start: string): string => `v2:${start.padEnd(32, '0')}`;
 

@@ -15,6 +15,7 @@ type Page = Readonly<{
   messages: readonly (MessageView &
     Readonly<{ payload_preview: string | null; payload_bytes: number | null }>)[];
   pagination: Readonly<{ total_count: number; has_next: boolean; next_cursor?: string | null }>;
+  as_of: string;
   indexed_until?: string;
   scanned_until?: string;
 }>;
@@ -91,6 +92,17 @@ test('a list has the beginning of the value and its size in place of the payload
   assert.equal(long?.payload_preview, `{"text": "${'x'.repeat(190)}…`);
 });
 
+test('a list has only the fields that are asked for, and says how new it is', async () => {
+  const began = Date.now();
+  const page = await search('topic=orders.v1&fields=status&fields=payload_bytes');
+  const [message] = page.messages;
+  assert.deepEqual(Object.keys(message ?? {}), ['id', 'status', 'payload_bytes']);
+  assert.ok(Math.abs(Date.parse(page.as_of) - began) < 10_000);
+  const facets = await system.api.get<Readonly<{ as_of: string }>>(`${root}/messages/facets`);
+  const topics = await system.api.get<Readonly<{ as_of: string }>>(root);
+  for (const { body } of [facets, topics]) assert.ok(Date.parse(body.as_of) >= Date.parse(page.as_of));
+});
+
 test('only a search that reads the index says until when it is complete', async () => {
   const began = Date.now();
   const { indexed_until } = await search('text=timed');
@@ -128,6 +140,7 @@ describe('what is no search', () => {
     ['status=DEAD&status=GONE', 'status.1'],
     [Array.from({ length: 11 }, (_, i) => `not_topic=t${i}`).join('&'), 'not_topic'],
     ['has_edit=1', 'has_edit'],
+    ['fields=status&fields=payload', 'fields.1'],
     ['nottopic=x', 'nottopic'],
   ] as const)
     test(`?${query.slice(0, 30)} is refused with the field's name`, async () => {

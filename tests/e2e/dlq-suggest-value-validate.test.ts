@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
-import { assertError, type Answer } from '../support/api-client.ts';
+import { assertError, type Answer, type ErrorBody } from '../support/api-client.ts';
 import { edit, storeOneRecord, tagOf, tryEdit, versionsOf } from '../support/edits.ts';
 import { runRedrive } from '../support/redrive-process.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
@@ -201,6 +201,58 @@ describe('the value of a message', () => {
     assert.match(assertError(whole, 413, 'SYS_DLQ_TOO_LARGE').message, /Range/);
     const part = await read('', { range: `bytes=${32 << 20}-` });
     assert.deepEqual([part.response.status, part.body.length], [206, 1 << 20]);
+  });
+});
+
+describe('a refusal because of the state of a message', () => {
+  after(() => system.db.query(sql`DELETE FROM dlq.dlq_messages`));
+
+  test('carries the message as it is now, whatever was asked', async () => {
+    const id = await storeMessage(system.db, { topic: 'orders.v1', status: 'RESOLVED', retryCount: 1 });
+    const tag = await tagOf(system.api, id);
+    const expected = {
+      id,
+      original_topic: 'orders.v1',
+      retry_count: 1,
+      max_retries: 3,
+      status: 'RESOLVED',
+      attempt_no: 0,
+      unroutable: false,
+      routed: false,
+      version: 0,
+      archived: false,
+      being_retried: false,
+      etag: tag,
+    };
+    const refused = [
+      await system.api.post(`${root}/${id}/retry`),
+      await system.api.post(`${root}/${id}/dead`),
+      await system.api.post(`${root}/${id}/route`, { target_topic: 'orders.v1', reason: 'why' }),
+      await tryEdit(system.api, id, { value: 'a' }),
+    ];
+    for (const answer of refused) {
+      assertError(answer, 409, 'SYS_DLQ_CONFLICT');
+      assert.deepEqual((answer.body as ErrorBody).current, expected);
+    }
+    assert.equal((await system.api.post(`${root}/${id}/reopen`, { reason: 'again' })).status, 200);
+    const stale = await tryEdit(system.api, id, { value: 'a' }, tag);
+    assertError(stale, 412, 'SYS_DLQ_PRECONDITION_FAILED');
+    const now = await tagOf(system.api, id);
+    const { current } = stale.body as ErrorBody;
+    assert.deepEqual([current?.['status'], current?.['etag']], ['PENDING', now]);
+    assert.notEqual(now, tag);
+
+    await system.api.post(`${root}/${id}/dead`);
+    await archiveEverything(system.db);
+    const { body } = await system.api.post(`${root}/${id}/validate`, { value: 'a' });
+    assert.equal((body as ErrorBody).current?.['archived'], true);
+  });
+
+  test('other errors carry none', async () => {
+    assert.deepEqual(
+      Object.keys((await system.api.post(`${root}/${randomUUID()}/retry`)).body as ErrorBody),
+      ['error'],
+    );
   });
 });
 

@@ -36,6 +36,7 @@ export type ErrorBody = Readonly<{
     request_id: string;
     details: readonly Readonly<{ field: string; reason: string; message: string }>[];
   }>;
+  current?: Readonly<Record<string, unknown>>;
 }>;
 
 /** The headers, such as a token, go with every request but the raw ones. */
@@ -88,7 +89,9 @@ function answerOf<Body>(status: number, headers: Headers, text: string): Answer<
 export function assertError(answer: Answer, status: number, code?: string): ErrorBody['error'] {
   assert.equal(answer.status, status, answer.text);
   const { error } = answer.body as ErrorBody;
-  assert.deepEqual(Object.keys(answer.body as ErrorBody), ['error']);
+  const hasCurrent = 'current' in (answer.body as ErrorBody);
+  assert.ok(!hasCurrent || status === 409 || status === 412, answer.text);
+  assert.deepEqual(Object.keys(answer.body as ErrorBody), hasCurrent ? ['error', 'current'] : ['error']);
   assert.deepEqual(Object.keys(error), ['code', 'message', 'request_id', 'details']);
   assert.equal(error.request_id, answer.headers.get('x-request-id'));
   assert.match(error.code, /^SYS_[A-Z]+_[A-Z_]+$/);

@@ -21,6 +21,7 @@ type Group = Readonly<{
   trend: readonly number[];
   badges: readonly string[];
   sample_id: string | null;
+  frame: string | null;
 }>;
 
 type Why = Readonly<{
@@ -60,7 +61,7 @@ export const groups = listCommand<Group>({
     { flags: '--error-class <class>', text: 'only groups of this error class' },
   ],
   examples: ['redrive dlq groups', 'redrive dlq groups --topic orders.v1 --status DEAD'],
-  unused: ['consumer_groups', 'sample_id'],
+  unused: ['consumer_groups', 'sample_id', 'frame'],
   columns: [
     textColumn('GROUP', ({ fingerprint }) => fingerprint.slice(0, shownDigits)),
     numberColumn('COUNT', ({ count }) => count),

@@ -56,6 +56,8 @@ export type Operations = {
       }>[];
       /** Only if there are more than the 10 000 topics listed. */
       truncated?: true;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Account for every record that was read. Proves for each partition that every offset was stored, folded into another message, not a record, or lost to retention. */
@@ -116,6 +118,8 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Get one group of failures. Shows what the messages of a group have in common, their most frequent keys, and counts by topic and consumer group. The fingerprint may be shortened to a prefix that no other has. */
@@ -163,6 +167,46 @@ export type Operations = {
       not_consumer_group?: readonly string[] | undefined;
       /** Not with all these words. May be repeated. */
       not_text?: readonly string[] | undefined;
+      /** Only these fields of each message, and `id`. May be repeated. */
+      fields?:
+        | readonly (
+            | 'id'
+            | 'original_topic'
+            | 'error_message'
+            | 'retry_count'
+            | 'max_retries'
+            | 'status'
+            | 'created_at'
+            | 'updated_at'
+            | 'last_retry_at'
+            | 'source_topic'
+            | 'source_partition'
+            | 'source_offset'
+            | 'key'
+            | 'key_base64'
+            | 'error_class'
+            | 'consumer_group'
+            | 'original_partition'
+            | 'original_offset'
+            | 'original_timestamp'
+            | 'dialect'
+            | 'fingerprint'
+            | 'unroutable'
+            | 'attempt_no'
+            | 'parent_id'
+            | 'resolution'
+            | 'archived'
+            | 'routed'
+            | 'next_attempt_at'
+            | 'retry_policy'
+            | 'version'
+            | 'key_omitted'
+            | 'encrypted'
+            | 'unreadable'
+            | 'payload_preview'
+            | 'payload_bytes'
+          )[]
+        | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
@@ -180,6 +224,8 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
       /** Only with `text`, `key`, `error_class` or `consumer_group`: messages stored since may be missing, because they are not indexed yet. */
       indexed_until?: string;
       /** Only if the search ended after 2 s: older messages were not checked. `next_cursor` continues there. */

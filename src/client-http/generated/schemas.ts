@@ -13,6 +13,8 @@ export type ErrorBody = Readonly<{
       message: string;
     }>[];
   }>;
+  /** Only if the state of a dead letter is the reason: the message as it is now, without its texts. */
+  current?: Readonly<Record<string, unknown>>;
 }>;
 
 export type AcceptedCorrection = Readonly<{
@@ -138,6 +140,7 @@ export type Group = Readonly<{
   /** `new`: first seen within an hour. `back`: open again after a whole hour without an open message. `growing`: at least 10 failures an hour, and twice the mean before. */
   badges: readonly ('new' | 'back' | 'growing')[];
   sample_id: string | null;
+  frame: string | null;
 }>;
 
 export type GroupDetails = Readonly<{
@@ -163,6 +166,7 @@ export type GroupDetails = Readonly<{
   /** `new`: first seen within an hour. `back`: open again after a whole hour without an open message. `growing`: at least 10 failures an hour, and twice the mean before. */
   badges: readonly ('new' | 'back' | 'growing')[];
   sample_id: string | null;
+  frame: string | null;
   /** What its messages have in common; all null if the fingerprint was not made by Redrive. */
   why: Readonly<{
     version: number | null;
@@ -452,6 +456,8 @@ export type MessageFacets = Readonly<{
       count: number;
     }>[];
   }>;
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
   /** Only with `text`, `key`, `error_class` or `consumer_group`: messages stored since may be missing, because they are not indexed yet. */
   indexed_until?: string;
   /** Only if the search ended after 2 s: older messages were not checked. `next_cursor` continues there. */

@@ -36,7 +36,7 @@ export async function findHead(db: Queryable, id: string): Promise<MessageHead |
 const headColumns: Sql = sql`
   t.id, t.status, t.retry_count AS "retryCount", t.max_retries AS "maxRetries", t.attempt_no AS "attemptNo",
   COALESCE(t.lease_until > clock_timestamp(), false) AS "leaseIsLive", t.lease_lost AS "leaseLost",
-  t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable, t.routed AS "isRouted",
+  t.version, t.lease_epoch AS epoch, t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable, t.routed AS "isRouted",
   ${hasValue} AS "hasValue"`;
 
 /** How many bytes the message has in a response; 0 if there is no such message. */

@@ -5,6 +5,7 @@ import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
+import { readClock } from '../instant.ts';
 import { presentKey, timestamp, type Json } from '../present.ts';
 import { findGroup, type GroupDetails } from './find-group.ts';
 import * as schemas from './group-schemas.ts';
@@ -72,12 +73,13 @@ function filterOf(query: Static<typeof schemas.GroupListQuery>): GroupFilter {
 
 async function listPage(db: Queryable, filter: GroupFilter, page: PageRequest): Promise<Listed<Group>> {
   const [lastAt, fingerprint] = page.by === 'keyset' ? (page.after ?? []) : [];
+  const asOf = timestamp(await readClock(db));
   const { groups, ...listed } = await listGroups(db, filter, {
     after: lastAt === undefined || fingerprint === undefined ? null : { lastAt, fingerprint },
     offset: page.by === 'number' ? page.offset : 0,
     pageSize: page.pageSize,
   });
-  return { items: groups, ...listed };
+  return { items: groups, ...listed, more: { as_of: asOf } };
 }
 
 function presentGroup(group: Group): Json {
@@ -94,6 +96,7 @@ function presentGroup(group: Group): Json {
     trend: group.trend,
     badges: group.badges,
     sample_id: group.sampleId,
+    frame: group.frame,
   };
 }
 

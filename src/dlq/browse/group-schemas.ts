@@ -2,6 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
 import { closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { trendHours } from '../domain/group-badges.ts';
+import { AsOf } from '../schemas.ts';
 import { statuses } from '../domain/message.ts';
 
 const FingerprintText = Type.String({
@@ -65,11 +66,15 @@ const groupFields = {
       '`new`: first seen within an hour. `back`: open again after a whole hour without an open message. `growing`: at least 10 failures an hour, and twice the mean before.',
   }),
   sample_id: nullable(Type.String({ format: 'uuid', description: 'The newest message.' })),
+  frame: nullable(
+    Type.String({ examples: ['com.acme.StockClient.reserve'], description: 'The top frame of your code.' }),
+  ),
 };
 
 export const GroupListSchema: TSchema = Type.Object({
   groups: Type.Array(Type.Object(groupFields, { title: 'Group' })),
   pagination: PaginationSchema,
+  as_of: AsOf,
 });
 
 export const GroupSchema: TSchema = Type.Object(

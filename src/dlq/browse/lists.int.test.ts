@@ -9,6 +9,7 @@ import { indexAll } from '../upkeep/index-messages.ts';
 import { countFacets } from './count-facets.ts';
 import { listMessages } from './list-messages.ts';
 import { listTopics } from './list-topics.ts';
+import { suggestedFields, suggestValues, type SuggestedField } from './suggest/suggest-values.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -80,6 +81,29 @@ test('no list, count or summary has to read the whole table', async () => {
   assert.ok(plans.length > 2 * filters.length);
   for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on (?:dlq_messages|message_facets)/);
   assert.ok(plans.some((plan) => plan.includes('Bitmap Index Scan on idx_dlq_facets_search')));
+});
+
+test('no suggestion has to read the whole table', async () => {
+  const plans: string[] = [];
+  const db = explaining(plans);
+  for (const field of suggestedFields) {
+    const { values } = await suggestValues(db, { field, prefix: '', limit: 20, names: null });
+    assert.notEqual(values.length, 0, field);
+  }
+  for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on (?:dlq_messages|message_facets)/);
+});
+
+test('suggestions have only what a narrowed role may see', async () => {
+  const names = [[['topic-7.*']]];
+  const suggested = async (field: SuggestedField) => {
+    const { values } = await suggestValues(database.db, { field, prefix: '', limit: 50, names });
+    return values.map(({ value }) => value).toSorted();
+  };
+  assert.deepEqual(await suggested('topic'), ['topic-7.v1']);
+  assert.deepEqual(await suggested('error_class'), ['x.E17', 'x.E27', 'x.E7']);
+  assert.deepEqual(await suggested('consumer_group'), ['group-7']);
+  assert.deepEqual(await suggested('fingerprint'), ['v2:27', 'v2:47', 'v2:67', 'v2:7', 'v2:87']);
+  for (const key of await suggested('key')) assert.match(key, /^key-\d*7$/);
 });
 
 test('lists by topic and status show exactly the matching messages, newest first', async () => {

@@ -6,6 +6,7 @@ import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
+import { readClock } from '../instant.ts';
 import { requireWords, type Excluded, type MessageFilter } from '../message-filter.ts';
 import { presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
 import * as schemas from '../schemas.ts';
@@ -47,9 +48,12 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
     answer: MessageListSchema,
     query: MessageListQuery,
     rowBytes: previewedRowBytes,
-    present: presentListedMessage,
-    list: (query, page, _params, names) =>
-      listPage(deps, { ...filterOf(query), names }, page, { payload: 'preview' }),
+    present: (message, { fields }) => withFields(presentListedMessage(message), fields),
+    async list(query, page, _params, names) {
+      const asOf = await readClock(deps.db);
+      const listed = await listPage(deps, { ...filterOf(query), names }, page, { payload: 'preview' });
+      return { ...listed, more: { as_of: timestamp(asOf), ...listed.more } };
+    },
   });
   addListRoute(app, {
     ...messages,
@@ -88,8 +92,18 @@ function addFacetsRoute(app: HttpApp, deps: ListDeps): void {
     async (request, reply) => {
       await request.reserveAnswer(facetBytes);
       const filter = await withHashes(deps, { ...filterOf(request.query), names: namesFor(request) });
-      return reply.send(presentFacets(await countFacets(deps.db, filter), filter));
+      const asOf = await readClock(deps.db);
+      const facets = presentFacets(await countFacets(deps.db, filter), filter);
+      return reply.send({ ...facets, as_of: timestamp(asOf) });
     },
+  );
+}
+
+/** The id is always there: without it a row could not be named. */
+function withFields(message: Json, fields: readonly string[] | undefined): Json {
+  if (fields === undefined) return message;
+  return Object.fromEntries(
+    Object.entries(message).filter(([name]) => name === 'id' || fields.includes(name)),
   );
 }
 

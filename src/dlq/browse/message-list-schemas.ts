@@ -1,8 +1,8 @@
-import { Type, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
 import { closed, Instant, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/message.ts';
-import { ListedMessageSchema, StatusSchema, TopicParameter } from '../schemas.ts';
+import { AsOf, ListedMessageSchema, StatusSchema, TopicParameter } from '../schemas.ts';
 import { facetFields } from './count-facets.ts';
 
 /** Which messages are meant, as query parameters. */
@@ -68,9 +68,26 @@ const filterParameters = {
 };
 
 export const MessageFilterQuery = Type.Object(filterParameters, closed);
-export const MessageListQuery = Type.Object({ ...filterParameters, ...pageParameters }, closed);
+/** So that a misspelt field is refused. */
+const fieldNames = Object.keys((ListedMessageSchema as TObject).properties);
+
+const fieldsParameter = {
+  fields: Type.Optional(
+    Type.Array(Type.Enum(fieldNames), {
+      minItems: 1,
+      maxItems: fieldNames.length,
+      description: 'Only these fields of each message, and `id`. May be repeated.',
+    }),
+  ),
+};
+
+export const MessageListQuery = Type.Object(
+  { ...filterParameters, ...fieldsParameter, ...pageParameters },
+  closed,
+);
 
 const searched = {
+  as_of: AsOf,
   indexed_until: Type.Optional({
     ...Timestamp,
     description:

@@ -8,7 +8,8 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/message.ts';
-import { messageTag, presentWholeMessage } from '../present.ts';
+import { readClock } from '../instant.ts';
+import { messageTag, presentWholeMessage, timestamp } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources } from '../sources.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
@@ -63,8 +64,10 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
       },
     },
     async (request, reply) => {
+      const asOf = timestamp(await readClock(db));
       const { topics, isTruncated } = await listTopics(db, namesFor(request));
-      return reply.send({ topics: topics.map(presentTopic), ...(isTruncated ? { truncated: true } : {}) });
+      const more = isTruncated ? { truncated: true } : {};
+      return reply.send({ topics: topics.map(presentTopic), ...more, as_of: asOf });
     },
   );
 }

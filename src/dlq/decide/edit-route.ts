@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { addActionRoute } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
+import { withCurrent } from '../current-message.ts';
 import { messageTag } from '../present.ts';
 import { IdParams } from '../schemas.ts';
 import { parseMessageId, targetScope } from '../stored-message.ts';
@@ -29,14 +30,16 @@ export function addEditRoute(app: HttpApp, deps: EditDeps): void {
     ifMatch: 'dlq',
     async act({ params, body, by, tags, reply }) {
       const id = parseMessageId(params.id);
-      const edited = await editMessage(deps, {
-        id,
-        ...by,
-        reason: body.reason,
-        changes: readChanges(body),
-        tags,
-        maySendTwice: body.may_send_twice === true,
-      });
+      const edited = await withCurrent(deps.findHead, id, () =>
+        editMessage(deps, {
+          id,
+          ...by,
+          reason: body.reason,
+          changes: readChanges(body),
+          tags,
+          maySendTwice: body.may_send_twice === true,
+        }),
+      );
       reply.header('etag', messageTag(edited));
       return { id, version: edited.version };
     },

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { addActionRoute } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField, readInstantField } from '../../platform/http/slice-input.ts';
+import { withCurrent } from '../current-message.ts';
 import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
@@ -44,7 +45,7 @@ function addMessageRoutes(app: HttpApp, deps: DecideDeps): void {
     answer: schemas.DeleteSchema,
     async act({ params: given, by }) {
       const id = parseMessageId(given.id);
-      await deleteMessage(deps, { id, ...by });
+      await withCurrent(deps.findHead, id, () => deleteMessage(deps, { id, ...by }));
       return { success: true, message: `message ${id} deleted` };
     },
   });
@@ -104,7 +105,7 @@ async function actOn(
   act: () => Promise<unknown>,
 ): Promise<object> {
   await deps.reserveMessage(request, id);
-  await act();
+  await withCurrent(deps.findHead, id, act);
   return presentWholeMessage(await deps.getMessage(id));
 }
 

@@ -5,6 +5,7 @@ import { statusOf } from '../../platform/http/errors/error-status.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed, nullable, Reason } from '../../platform/http/schema-parts.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
+import { withCurrent } from '../current-message.ts';
 import { IdParams } from '../schemas.ts';
 import { parseMessageId, targetScope } from '../stored-message.ts';
 import { EditBody, readChanges } from './edit-body.ts';
@@ -89,12 +90,14 @@ export function addValidateRoute(app: HttpApp, deps: ValidateDeps): void {
     async (request, reply) => {
       const { body, headers } = request;
       const id = parseMessageId(request.params.id);
-      const found = await validateEdit(deps, {
-        id,
-        readChanges: () => readChanges({ reason: '', ...body }),
-        tags: headers['if-match'] === undefined ? null : readIfMatch('dlq', headers),
-        maySendTwice: body.may_send_twice === true,
-      });
+      const found = await withCurrent(deps.findHead, id, () =>
+        validateEdit(deps, {
+          id,
+          readChanges: () => readChanges({ reason: '', ...body }),
+          tags: headers['if-match'] === undefined ? null : readIfMatch('dlq', headers),
+          maySendTwice: body.may_send_twice === true,
+        }),
+      );
       return reply.header('etag', found.tag).send(present(id, found));
     },
   );

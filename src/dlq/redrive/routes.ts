@@ -3,6 +3,7 @@ import { byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Json } from '../present.ts';
+import { withCurrent } from '../current-message.ts';
 import * as schemas from '../schemas.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
 import { retryAll, type RetryAllDeps } from './retry-all.ts';
@@ -30,7 +31,9 @@ export function addRedriveRoutes(app: HttpApp, deps: RetryAllDeps): void {
     },
     async (request, reply) => {
       const id = parseMessageId(request.params.id);
-      const { status, published } = await retryMessage(deps, id, byOf(request, null));
+      const { status, published } = await withCurrent(deps.findHead, id, () =>
+        retryMessage(deps, id, byOf(request, null)),
+      );
       return reply.send({ id, status, message: 'message retry initiated', published });
     },
   );

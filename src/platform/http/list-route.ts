@@ -57,7 +57,7 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   ) => Promise<Listed<Item>>;
   /** The values of the item's cursor. */
   keyOf: (item: Item, query: Static<Query>) => readonly string[];
-  present: (item: Item) => unknown;
+  present: (item: Item, query: Static<Query>) => unknown;
 }>;
 
 /** For a client that accepts lines, or asks for them as a file to save. */
@@ -95,7 +95,7 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     await request.reserveAnswer(page.pageSize * route.rowBytes);
     const listed = await route.list(asked, page, request.params, namesFor(request));
     return reply.send({
-      [route.items]: listed.items.map(route.present),
+      [route.items]: listed.items.map((item) => route.present(item, asked)),
       pagination: paginationFor(route, page, listed, asked),
       ...listed.more,
     });

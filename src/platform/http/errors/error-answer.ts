@@ -10,6 +10,8 @@ export type ErrorBody = Readonly<{
     request_id: string;
     details: readonly ErrorDetail[];
   }>;
+  /** The item that the error is about, as it is now. */
+  current?: object;
 }>;
 
 export type ErrorAnswer = Readonly<{
@@ -24,6 +26,7 @@ type Failure = Readonly<{
   message: string;
   details: readonly ErrorDetail[];
   headers: Readonly<Record<string, string>>;
+  current?: object | undefined;
 }>;
 
 /** The error prefix of routes without a slice. */
@@ -31,8 +34,9 @@ export const HTTP_SLICE = 'http';
 
 /** The answer to an error thrown by a handler. Hides the messages of internal errors. */
 export function errorAnswer(error: unknown, slice: string, requestId: string): ErrorAnswer {
-  const { status, code, message, details, headers } = failureOf(error, slice);
-  return { status, headers, body: { error: { code, message, request_id: requestId, details } } };
+  const { status, code, message, details, headers, current } = failureOf(error, slice);
+  const body = { error: { code, message, request_id: requestId, details } };
+  return { status, headers, body: current === undefined ? body : { ...body, current } };
 }
 
 function failureOf(error: unknown, slice: string): Failure {
@@ -57,6 +61,7 @@ function failureOfAppError(error: AppError): Failure {
     code: error.code,
     message: error.kind === 'internal' ? 'internal error' : error.message,
     details: error.kind === 'internal' ? [] : error.details,
+    current: error.current,
     headers: {
       ...(error.retryAfterMs === undefined
         ? {}

@@ -11,6 +11,15 @@ export const ErrorBodySchema = Type.Object(
         Type.Object({ field: Type.String(), reason: Type.String(), message: Type.String() }),
       ),
     }),
+    current: Type.Optional(
+      Type.Object(
+        {},
+        {
+          description:
+            'Only if the state of a dead letter is the reason: the message as it is now, without its texts.',
+        },
+      ),
+    ),
   },
   { $id: 'ErrorBody', title: 'ErrorBody' },
 );
