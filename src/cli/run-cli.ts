@@ -9,6 +9,7 @@ import { withExamples } from './examples.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { explainError } from './explain-error.ts';
 import { exitCodesText, helpFormat } from './help.ts';
+import { addKeysCommand } from './keys.ts';
 import { jobsCommands } from './jobs/jobs.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { outboxCommands } from './outbox/outbox.ts';
@@ -76,6 +77,7 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Maintenance:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);
+  addKeysCommand(program, terminal);
   addCompletionCommand(program, terminal);
   reportWrongUsage(program);
   return program;

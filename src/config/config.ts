@@ -34,7 +34,7 @@ import { schema, type Settings } from './schema.ts';
 /** Deeply frozen. Secrets are redacted in logs. */
 export type Config = Omit<
   Settings,
-  'app' | 'auth' | 'database' | 'kafka' | 'dlq' | 'outbox' | 'jobs' | 'notify' | 'services'
+  'app' | 'auth' | 'database' | 'kafka' | 'dlq' | 'protect' | 'outbox' | 'jobs' | 'notify' | 'services'
 > &
   Readonly<{
     app: Settings['app'] & Readonly<{ version: string }>;

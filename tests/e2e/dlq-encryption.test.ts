@@ -6,6 +6,7 @@ import { assertError } from '../support/api-client.ts';
 import { createMasterKeyFile, newMasterKey, tablesWith, type MasterKeyFile } from '../support/encryption.ts';
 import { eventually } from '../support/eventually.ts';
 import { diffOf, edit, rawOf, versionsOf } from '../support/edits.ts';
+import { deadLetterTo } from '../support/local-dead-letters.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
 
 /** Messages of protected topics are encrypted in the database, and everywhere else as if they were not. */
@@ -27,6 +28,7 @@ type Listed = Readonly<{
 let system: TestSystem;
 let broker: Broker;
 let keys: MasterKeyFile;
+let store: Awaited<ReturnType<typeof deadLetterTo>>;
 before(async () => {
   keys = createMasterKeyFile(newMasterKey('first'));
   system = await startTestSystem({
@@ -34,43 +36,22 @@ before(async () => {
     env: { PROTECT_ENCRYPT_TOPICS: 'payments.*', PROTECT_ENCRYPT_KEY_FILE: keys.path },
   });
   broker = system.broker ?? assert.fail('there is a local broker');
-  for (const topic of ['payments.v1', 'payments.dlq.v1', 'orders.v1', 'orders.dlq.v1'])
-    await broker.createTopic(topic, 1);
+  store = await deadLetterTo(system, ['payments', 'orders']);
 });
 after(() => system.drop());
 
-const header = (key: string, value: string) => ({ key: Buffer.from(key), value: Buffer.from(value) });
-
-async function deadLetter(
+const deadLetter = (
   topic: string,
   { key, value }: Readonly<{ key: string | null; value: string | null }>,
-): Promise<string> {
-  const headers = [
-    header('error', 'it failed'),
-    header('x-exception-stacktrace', `Error: ${canary}\n  at run (run.js:1:2)`),
-    header('x-customer', canary),
-  ];
-  const [result] = await broker.publish(
-    [
-      {
-        topic: `${topic}.dlq.v1`,
-        key: key === null ? null : Buffer.from(key),
-        value: value === null ? null : Buffer.from(value),
-        headers,
-        timestamp: 1n,
-        compression: 'none',
-      },
+): Promise<string> =>
+  store(topic, {
+    key,
+    value,
+    headers: [
+      ['x-exception-stacktrace', `Error: ${canary}\n  at run (run.js:1:2)`],
+      ['x-customer', canary],
     ],
-    { timeoutMs: 5000 },
-  );
-  assert.equal(result?.result, 'acked');
-  const { offset } = result;
-  return eventually(async () => {
-    const [row] = await system.db.query<{ id: string }>(sql`
-      SELECT id FROM dlq.dlq_messages WHERE source_topic = ${`${topic}.dlq.v1`} AND source_offset = ${offset}`);
-    return row?.id ?? assert.fail('it is stored');
   });
-}
 
 describe('a message of an encrypted topic', () => {
   const value = `{"customer":"${canary}","amount":12345678901234567890.10}`;

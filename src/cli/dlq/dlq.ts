@@ -3,6 +3,7 @@ import { addArchiveCommand } from './archive.ts';
 import { history, list, show, topics } from './browse.ts';
 import { dead, remove, reopen, route } from './decide.ts';
 import { edit } from './edit.ts';
+import { erase } from './erase.ts';
 import { addFingerprintsCommand } from './fingerprints.ts';
 import { group, groups } from './groups.ts';
 import { facets, suggest } from './message-filters.ts';
@@ -25,7 +26,7 @@ export const dlqCommands: SliceCommands = {
   ],
   groups: {
     Read: [topics, groups, group, list, facets, suggest, show, history, raw, versions, diff],
-    Change: [retry, retryAll, redrive, policies, dead, reopen, route, edit, remove],
+    Change: [retry, retryAll, redrive, policies, dead, reopen, route, edit, remove, erase],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],
   },

@@ -7,6 +7,7 @@ import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
 import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
+import { addEraseRoute } from './erase-route.ts';
 import { addEditRoute } from './edit-route.ts';
 import { forgetSource } from './forget-source.ts';
 import { seekSource, type SeekDeps, type SeekTarget } from './seek-source.ts';
@@ -27,6 +28,7 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
   addMessageRoutes(app, deps);
   addEditRoute(app, deps);
   addValidateRoute(app, deps);
+  addEraseRoute(app, deps);
   addSourceRoutes(app, deps);
 }
 

@@ -12,6 +12,7 @@ export const permissions = [
   'dlq:messages:route',
   'dlq:messages:edit',
   'dlq:messages:delete',
+  'dlq:messages:erase',
   'dlq:payloads:view',
   'dlq:redrives:view',
   'dlq:redrives:plan',
