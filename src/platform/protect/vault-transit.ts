@@ -98,7 +98,7 @@ function parse(text: string): Answer | null {
   if (text.length > maxAnswerChars) return null;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Answer) : null;
+    return typeof value === 'object' && value !== null ? value : null;
   } catch {
     return null;
   }
