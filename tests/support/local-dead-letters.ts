@@ -37,9 +37,10 @@ export async function deadLetterTo(
     const [result] = await broker.publish([outgoing], { timeoutMs: 5000 });
     assert.equal(result?.result, 'acked');
     const { offset } = result;
+    const [partition] = (await broker.partitions((name) => name === source)).partitions;
     return eventually(async () => {
       const [row] = await db.query<{ id: string }>(sql`
-        SELECT id FROM dlq.dlq_messages WHERE source_topic = ${source} AND source_offset = ${offset}`);
+        SELECT id FROM dlq.dlq_messages WHERE source_topic_id = ${partition?.topicId} AND source_offset = ${offset}`);
       return row?.id ?? assert.fail('it is not stored yet');
     });
   };

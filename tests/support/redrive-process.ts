@@ -16,6 +16,8 @@ export type ServerProcess = Readonly<{
   log(): readonly LogLine[];
   /** SIGTERM; resolves with the exit code and how long the stop took. */
   stop(): Promise<Readonly<{ code: number | null; tookMs: number }>>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
 }>;
 
 export type Ended = Readonly<{ code: number | null; out: string; err: string }>;
@@ -63,6 +65,10 @@ export async function startServerProcess(
       child.kill('SIGTERM');
       const [code] = await ended;
       return { code, tookMs: performance.now() - begin };
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
     },
   };
 }

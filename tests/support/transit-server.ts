@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * The transit engine of Vault as its HTTP API describes it, with real keys: encrypt, decrypt and rewrap with a key of
@@ -25,13 +26,15 @@ export type TransitServerOptions = Readonly<{
   mount?: string;
   token?: string;
   namespace?: string;
+  /** How long an answer takes. */
+  delayMs?: number;
 }>;
 
 type Reply = readonly [status: number, body: object];
 const failure = (status: number, ...errors: readonly string[]): Reply => [status, { errors }];
 
 export async function startTransit(options: TransitServerOptions = {}): Promise<TransitServer> {
-  const { key = 'redrive', mount = 'transit', namespace } = options;
+  const { key = 'redrive', mount = 'transit', namespace, delayMs = 0 } = options;
   const state = { token: options.token ?? 'a-token', isSealed: false };
   const transitKey = createTransitKey();
   const requests: string[] = [];
@@ -45,6 +48,7 @@ export async function startTransit(options: TransitServerOptions = {}): Promise<
     if (request.method !== 'POST' && request.method !== 'PUT') return failure(405, 'unsupported operation');
     if (name !== key) return failure(400, 'encryption key not found');
     requests.push(action);
+    if (delayMs > 0) await sleep(delayMs);
     return transitKey.act(action, JSON.parse(await textOf(request)) as Readonly<Record<string, unknown>>);
   };
   const server = createServer((request, response) => {

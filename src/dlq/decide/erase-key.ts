@@ -110,7 +110,7 @@ async function eraseBatch(tx: Queryable, work: Work): Promise<Batch> {
     names: { topics: [...new Set([...found, ...archived].map(({ topic }) => topic))] },
     operationId: work.operationId,
     items: ids.length,
-    detail: { messages: found.length, archived: archived.length, redrive_items: items },
+    detail: { part: true, messages: found.length, archived: archived.length, redrive_items: items },
   });
   return { messages: found.length, archived: archived.length, items, topics };
 }
