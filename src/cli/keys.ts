@@ -68,9 +68,10 @@ async function showStatus(terminal: Terminal, args: KeyArgs): Promise<void> {
 async function rewrap(terminal: Terminal, args: KeyArgs): Promise<void> {
   const config = configFrom(args, {}, terminal);
   const { rewrapKeys } = await import('../compose/manage-keys.ts');
-  const master = await masterOf(config);
   const act = actOf('system:keys:rewrap', args);
-  const done = await withDatabase(config, (db) => migrated(() => rewrapKeys({ db, master, act })));
+  const done = await withDatabase(config, (db) =>
+    migrated(async () => rewrapKeys({ db, master: await masterOf(config), act })),
+  );
   const print = createPrinter(terminal);
   if (args.json === true) print.json(JSON.stringify(done));
   else {
@@ -83,9 +84,10 @@ async function rewrap(terminal: Terminal, args: KeyArgs): Promise<void> {
 async function rotate(terminal: Terminal, args: KeyArgs): Promise<void> {
   const config = configFrom(args, {}, terminal);
   const { rotateKey } = await import('../compose/manage-keys.ts');
-  const master = await masterOf(config);
   const act = actOf('system:keys:rotate', args);
-  const id = await withDatabase(config, (db) => migrated(() => rotateKey({ db, master, act }, 'dlq')));
+  const id = await withDatabase(config, (db) =>
+    migrated(async () => rotateKey({ db, master: await masterOf(config), act }, 'dlq')),
+  );
   const print = createPrinter(terminal);
   if (args.json === true) return print.json(JSON.stringify({ id }));
   print.line(`made data key ${id}; servers use it within 30 seconds`);

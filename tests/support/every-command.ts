@@ -22,6 +22,7 @@ const samples: Readonly<Record<string, string>> = {
 /** What the help alone does not tell to be needed. */
 const more: Readonly<Record<string, readonly string[]>> = {
   'redrive dlq delete': ['--yes'],
+  'redrive dlq erase': ['--key', 'customer-17', '--yes'],
   'redrive dlq retry-all': ['--yes'],
   'redrive dlq seek': ['--earliest'],
   'redrive dlq redrive canary': ['--none'],
