@@ -70,7 +70,7 @@ async function rewrap(terminal: Terminal, args: KeyArgs): Promise<void> {
   const { rewrapKeys } = await import('../compose/manage-keys.ts');
   const act = actOf('system:keys:rewrap', args);
   const done = await withDatabase(config, (db) =>
-    migrated(async () => rewrapKeys({ db, master: await masterOf(config), act })),
+    migrated(async () => rewrapKeys({ db, master: await masterOf(config, db), act })),
   );
   const print = createPrinter(terminal);
   if (args.json === true) print.json(JSON.stringify(done));
@@ -86,7 +86,7 @@ async function rotate(terminal: Terminal, args: KeyArgs): Promise<void> {
   const { rotateKey } = await import('../compose/manage-keys.ts');
   const act = actOf('system:keys:rotate', args);
   const id = await withDatabase(config, (db) =>
-    migrated(async () => rotateKey({ db, master: await masterOf(config), act }, 'dlq')),
+    migrated(async () => rotateKey({ db, master: await masterOf(config, db), act }, 'dlq')),
   );
   const print = createPrinter(terminal);
   if (args.json === true) return print.json(JSON.stringify({ id }));

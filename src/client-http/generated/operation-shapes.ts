@@ -92,6 +92,30 @@ export type Operations = {
       }>[];
     }>;
   };
+  /** Erase all messages with a key. Deletes the messages in whose newest or an earlier version it is the key, live and archived, with their versions and history, and what redrives and notifications quote of them. Safe to repeat. */
+  eraseKey: {
+    input: Readonly<{
+      /** The whole key, as UTF-8. */
+      key?: string | undefined;
+      /** In place of `key`, for a key that is not text. */
+      key_base64?: string | undefined;
+      reason: string;
+      /** Only counts the messages. */
+      dry_run?: boolean | undefined;
+    }>;
+    answer: Readonly<{
+      /** In the audit log; null for a dry run. */
+      operation_id: string | null;
+      messages: number;
+      archived: number;
+      /** They keep their outcome, without hashes and reasons. */
+      redrive_items: number;
+      /** Still stored: being retried, locked, or more than 10 000 in one call. Call again until it is 0. For a dry run, all that were found. */
+      remaining: number;
+      /** At most 100 topics from which the records were read, or to which they were published. They may have copies until their retention ends. */
+      topics: readonly string[];
+    }>;
+  };
   /** List failures grouped by fingerprint. Groups messages by the cause of their failure, the latest failure first. Counts only what the filters match. Order and `last_at` may be 15 seconds behind. */
   listGroups: {
     input: Readonly<{

@@ -4,6 +4,7 @@
 export const operations = {
   listTopics: { method: 'GET', path: '/api/v1/dlq' },
   getAccounting: { method: 'GET', path: '/api/v1/dlq/accounting' },
+  eraseKey: { method: 'POST', path: '/api/v1/dlq/erasures' },
   listGroups: { method: 'GET', path: '/api/v1/dlq/groups' },
   getGroup: { method: 'GET', path: '/api/v1/dlq/groups/{fingerprint}' },
   listMessages: { method: 'GET', path: '/api/v1/dlq/messages' },
