@@ -40,7 +40,8 @@ export async function storeLetters(
 
 /**
  * Runs a redrive in two replicas. At a quarter the one that runs it is killed, at half the broker is killed and started
- * again, at three quarters it is paused and resumed. Returns it at its end.
+ * again, at three quarters, when its rate has been
+ * lowered, it is paused and resumed. Returns it at its end.
  */
 export async function runDisturbed(at: Scene, kafka: RunningKafka, options: ProofOptions): Promise<Proof> {
   const replicas = [await at.start(), await at.start()];
@@ -71,6 +72,8 @@ export async function runDisturbed(at: Scene, kafka: RunningKafka, options: Proo
   await kafka.kill();
   await kafka.restart();
 
+  // Slower, or on a busy machine it has finished before the pause.
+  await setRate(at, id, options.perSecond / 4);
   await waitFor(0.75);
   await commandRedrive(api, id, 'pause');
   const claims = await countClaims(at);
@@ -79,6 +82,7 @@ export async function runDisturbed(at: Scene, kafka: RunningKafka, options: Proo
     async () => (await showRedrive(api, id)).counts['in_flight'] === 0 || null,
   );
   assert.equal(await countClaims(at), claims, 'nothing is claimed after the pause was answered');
+  await setRate(at, id, options.perSecond);
   await commandRedrive(api, id, 'resume');
 
   const redrive = await until(
@@ -97,6 +101,12 @@ export async function runDisturbed(at: Scene, kafka: RunningKafka, options: Proo
     .split('\n')
     .map((line) => JSON.parse(line) as ItemView);
   return { redrive, items, records: await readPlaced(at.broker, at.originalTopic) };
+}
+
+async function setRate({ db }: Scene, id: string, perSecond: number): Promise<void> {
+  await db.query(sql`
+    UPDATE dlq.redrives SET options = jsonb_set(options, '{rate_per_second}', to_jsonb(${perSecond}::float8))
+    WHERE id = ${id}`);
 }
 
 async function countEnded({ db }: Scene, id: string): Promise<number> {
