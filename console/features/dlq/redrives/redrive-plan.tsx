@@ -31,6 +31,7 @@ export function RedrivePlan({ redrive }: Readonly<{ redrive: Redrive }>) {
         {redrive.targets.length === 0 ? null : <Targets redrive={redrive} />}
         {redrive.excluded.length === 0 ? null : <Exclusions redrive={redrive} />}
         {redrive.fingerprints.length === 0 ? null : <Causes redrive={redrive} />}
+        {redrive.overlaps.length === 0 ? null : <Overlaps redrive={redrive} />}
       </div>
     </section>
   );
@@ -72,19 +73,26 @@ function Targets({ redrive }: Readonly<{ redrive: Redrive }>) {
             <th scope="col" data-number>
               {t.count}
             </th>
-            <th scope="col">{t.failedIn}</th>
+            <th scope="col">{t.readBy}</th>
           </tr>
         </thead>
         <tbody>
-          {redrive.targets.map(({ topic, count, groups }) => (
+          {redrive.targets.map(({ topic, count, groups, failed_groups: failed = groups }) => (
             <tr key={topic}>
               <td>{topic}</td>
               <td data-number>{formatCount(count)}</td>
-              <td>{groups.length === 0 ? '–' : groups.join(', ')}</td>
+              <td>
+                {groups.length === 0
+                  ? '–'
+                  : groups.map((group) => (failed.includes(group) ? group : t.didNotFail(group))).join(', ')}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
+      {redrive.groups_error === null ? null : (
+        <p className={styles['problem']}>{t.groupsUnknown(redrive.groups_error)}</p>
+      )}
     </div>
   );
 }
@@ -141,6 +149,29 @@ function Causes({ redrive }: Readonly<{ redrive: Redrive }>) {
                     <code>{fingerprint}</code>
                   </Link>
                 )}
+              </td>
+              <td data-number>{formatCount(count)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Overlaps({ redrive }: Readonly<{ redrive: Redrive }>) {
+  const t = useText(redrivesTexts);
+  return (
+    <div>
+      <h3 id="overlaps">{t.overlaps}</h3>
+      <table className={styles['facts']} aria-labelledby="overlaps">
+        <tbody>
+          {redrive.overlaps.map(({ redrive_id: id, count }) => (
+            <tr key={id}>
+              <td>
+                <Link to="/dlq/redrives/$id" params={{ id }}>
+                  {t.redriveOf(id.slice(0, 8))}
+                </Link>
               </td>
               <td data-number>{formatCount(count)}</td>
             </tr>
