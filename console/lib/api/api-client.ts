@@ -2,6 +2,8 @@ import { ApiFailure, failureOf } from './api-failure.ts';
 
 export type ApiAnswer<T> = Readonly<{ value: T; etag: string | null }>;
 
+export type FirstBytes = Readonly<{ bytes: Uint8Array<ArrayBuffer>; size: number }>;
+
 export type SendOptions = Readonly<{
   body?: unknown;
   /** The `etag` with which the item was read. */
@@ -13,6 +15,8 @@ export type Api = Readonly<{
   get<T>(path: string, signal?: AbortSignal): Promise<T>;
   read<T>(path: string, signal?: AbortSignal): Promise<ApiAnswer<T>>;
   send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, options?: SendOptions): Promise<ApiAnswer<T>>;
+  /** The first bytes of a value, and how many there are in all. */
+  readBytes(path: string, limit: number, signal?: AbortSignal): Promise<FirstBytes>;
   /** The path below the prefix, for links and streams. */
   url(path: string): string;
 }>;
@@ -32,7 +36,7 @@ export function createApi(
   prefix: string,
   { fetcher = callFetch, onUnauthorized = () => {} }: ApiOptions = {},
 ): Api {
-  const call = async <T>(path: string, init: RequestInit): Promise<ApiAnswer<T>> => {
+  const ask = async (path: string, init: RequestInit): Promise<Response> => {
     const given = init.signal == null ? [] : [init.signal];
     const signal = AbortSignal.any([...given, AbortSignal.timeout(timeoutMs)]);
     const response = await fetcher(prefix + path, { ...init, signal, credentials: 'same-origin' }).catch(
@@ -41,10 +45,16 @@ export function createApi(
         throw noAnswer(cause);
       },
     );
-    const text = await response.text().catch((cause: unknown) => {
+    if (response.status === 401) onUnauthorized();
+    return response;
+  };
+  const textOf = (response: Response): Promise<string> =>
+    response.text().catch((cause: unknown) => {
       throw noAnswer(cause);
     });
-    if (response.status === 401) onUnauthorized();
+  const call = async <T>(path: string, init: RequestInit): Promise<ApiAnswer<T>> => {
+    const response = await ask(path, init);
+    const text = await textOf(response);
     if (!response.ok) throw failureOf(response.status, text);
     return { value: parseAnswer(text, response.status) as T, etag: response.headers.get('etag') };
   };
@@ -53,6 +63,18 @@ export function createApi(
   return {
     url: (path) => prefix + path,
     read,
+    readBytes: async (path, limit, signal) => {
+      const headers = { range: `bytes=0-${limit - 1}` };
+      const response = await ask(path, signal === undefined ? { headers } : { headers, signal });
+      if (!response.ok) throw failureOf(response.status, await textOf(response));
+      const bytes = new Uint8Array(
+        await response.arrayBuffer().catch((cause: unknown) => {
+          throw noAnswer(cause);
+        }),
+      );
+      const size = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1] ?? bytes.length);
+      return { bytes, size };
+    },
     get: async (path, signal) => (await read<never>(path, signal)).value,
     send: (method, path, { body, ifMatch, signal } = {}) =>
       call(path, {

@@ -1,40 +1,194 @@
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useContext, useEffect, useMemo, useState } from 'react';
+import { Button } from '../../../components/button/button.tsx';
+import { copyText } from '../../../components/button/copy-text.ts';
+import { FilterBox } from '../../../components/filter/filter-box.tsx';
+import { NoMatch } from '../../../components/filter/no-match.tsx';
+import { StatusFacets } from '../../../components/filter/status-facets.tsx';
+import type { MoreRows } from '../../../components/list/list-foot.tsx';
+import { ListTable } from '../../../components/list/list-table.tsx';
+import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
 import { Page } from '../../../components/navigation/page.tsx';
+import { PeekLayout } from '../../../components/peek/peek-layout.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
+import { useMay } from '../../../components/session/use-may.ts';
+import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
+import { EmptyState } from '../../../components/states/panel-states.tsx';
 import { useText } from '../../../components/text/use-text.ts';
-import type { Operations } from '../../../lib/server-shapes.ts';
-import { dlqTexts } from '../texts/dlq-texts.ts';
+import { ClockContext } from '../../../components/time/clock.ts';
+import { parseFilter } from '../../../lib/filter/filter.ts';
+import { toQuery } from '../../../lib/filter/qualifiers.ts';
+import {
+  countSelected,
+  nothingSelected,
+  selectAllMatching,
+  type Selection,
+} from '../../../lib/selection/selection.ts';
+import type { ListedMessage, MessageFacets, Operations } from '../../../lib/server-shapes.ts';
+import { keepChosenMessages } from '../chosen-messages.ts';
+import { useMessageColumns } from './message-columns.tsx';
+import { keepMessageList } from './message-list.ts';
+import { MessagePeek } from './message-peek.tsx';
+import { messageQualifiers } from './message-qualifiers.ts';
+import { errorTitle } from './message-words.ts';
+import { messagesTexts } from './texts/messages-texts.ts';
 
 type MessageList = Operations['listMessages']['answer'];
+type Parameters = readonly (readonly [string, string])[];
 
+/** Dead letters: searched, previewed, selected for a redrive. */
 export function MessagesPage() {
-  const api = useApi();
-  const t = useText(dlqTexts);
-  const { data, error } = useQuery({
-    queryKey: ['dlq', 'messages'],
-    queryFn: ({ signal }) => api.get<MessageList>('/api/v1/dlq/messages?page_size=100', signal),
+  const t = useText(messagesTexts);
+  const { q = '' } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const query = useParameters(q);
+  const { loaded, more, refetch } = usePagedRows<MessageList, ListedMessage>({
+    key: ['dlq', 'messages'],
+    path: '/api/v1/dlq/messages',
+    parameters: query.isValid ? query.parameters : [],
+    rowsOf: ({ messages }) => messages,
+    whyEmpty: q === '' ? 'nothing' : 'filter',
+    isEnabled: query.isValid,
   });
+  const facets = useFacets(query.isValid ? query.parameters : null);
+  const apply = (filter: string): void => void navigate({ to: '/dlq/messages', search: { q: filter } });
   return (
     <Page title={t.messages}>
-      {error === null ? null : <p role="alert">{error.message}</p>}
-      <table>
-        <thead>
-          <tr>
-            <th>{t.status}</th>
-            <th>{t.topic}</th>
-            <th>{t.error}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data?.messages.map((message) => (
-            <tr key={message.id}>
-              <td>{message.status}</td>
-              <td>{message.original_topic}</td>
-              <td>{message.error_message}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <FilterBox value={q} onApply={apply} qualifiers={messageQualifiers} counts={facets?.facets ?? {}} />
+      {facets === undefined ? null : (
+        <StatusFacets
+          label={t.status}
+          qualifier="status"
+          counts={facets.facets.status}
+          isEstimate={facets.total_is_estimate === true}
+          filter={q}
+          onApply={apply}
+        />
+      )}
+      {query.isValid ? (
+        <LoadedPanel
+          loaded={loaded}
+          onRetry={refetch}
+          renderEmpty={(reason) =>
+            reason === 'filter' ? (
+              <NoMatch filter={q} onApply={apply} />
+            ) : (
+              <EmptyState title={t.noMessages}>
+                <p>{t.noMessagesHint}</p>
+              </EmptyState>
+            )
+          }
+        >
+          {(messages, isRefreshing) => (
+            <MessagesTable key={q} filter={q} messages={messages} more={more} isRefreshing={isRefreshing} />
+          )}
+        </LoadedPanel>
+      ) : null}
     </Page>
+  );
+}
+
+/** Ages count back from when the filter was applied, so that the pages of one list belong together. */
+function useParameters(q: string) {
+  const clock = useContext(ClockContext);
+  return useMemo(() => toQuery(parseFilter(q), messageQualifiers, clock.now()), [q, clock]);
+}
+
+/** Values that occur among what matches, to choose a filter from. */
+function useFacets(parameters: Parameters | null): MessageFacets | undefined {
+  const api = useApi();
+  const search = new URLSearchParams((parameters ?? []).map(([name, value]) => [name, value])).toString();
+  const { data } = useQuery({
+    queryKey: ['dlq', 'facets', search],
+    queryFn: ({ signal }) =>
+      api.get<MessageFacets>(`/api/v1/dlq/messages/facets${search === '' ? '' : `?${search}`}`, signal),
+    enabled: parameters !== null,
+    placeholderData: (last) => last,
+  });
+  return data;
+}
+
+type TableProps = Readonly<{
+  filter: string;
+  messages: readonly ListedMessage[];
+  more: MoreRows;
+  isRefreshing: boolean;
+}>;
+
+function MessagesTable({ filter, messages, more, isRefreshing }: TableProps) {
+  const t = useText(messagesTexts);
+  const navigate = useNavigate();
+  const { peek = '' } = useSearch({ strict: false });
+  const [selection, setSelection] = useState<Selection>(nothingSelected);
+  const columns = useMessageColumns();
+  useEffect(() => keepMessageList({ filter, ids: messages.map(({ id }) => id) }), [filter, messages]);
+  const setPeek = (id: string | null): void =>
+    void navigate({
+      to: '.',
+      search: { ...(filter === '' ? {} : { q: filter }), ...(id === null ? {} : { peek: id }) },
+      replace: true,
+    });
+  return (
+    <PeekLayout
+      label={t.preview}
+      pane={peek === '' ? null : <MessagePeek key={peek} id={peek} />}
+      onClose={() => setPeek(null)}
+    >
+      <ListTable
+        caption={t.listCaption}
+        rows={messages}
+        idOf={({ id }) => id}
+        nameOf={errorTitle}
+        linkOf={({ id }) => ({ to: `/dlq/messages/${id}` })}
+        columns={columns}
+        more={more}
+        isRefreshing={isRefreshing}
+        initialCursor=""
+        peek={{ id: peek === '' ? null : peek, onChange: setPeek }}
+        {...(peek === '' ? {} : { onCursor: setPeek })}
+        selection={{
+          value: selection,
+          onChange: setSelection,
+          matching: {
+            total: more.total,
+            select: () => selectAllMatching(filter, new Date().toISOString()),
+          },
+          actions: <SelectionActions selection={selection} total={more.total} />,
+        }}
+        rowKeys={{
+          e: ({ id }) => void navigate({ to: `/dlq/messages/${id}/edit` }),
+          r: ({ id }) => void navigate({ to: `/dlq/messages/${id}` }),
+          y: ({ id }) => void copyText(id),
+          Y: ({ id }) => void copyText(`${location.origin}/dlq/messages/${id}`),
+        }}
+      />
+    </PeekLayout>
+  );
+}
+
+/** Many messages never act at once: they open a plan. */
+function SelectionActions({ selection, total }: Readonly<{ selection: Selection; total: number | null }>) {
+  const t = useText(messagesTexts);
+  const navigate = useNavigate();
+  const may = useMay('dlq:redrives:plan');
+  const isTooFine = selection.kind === 'allMatching' && selection.minus.size > 0;
+  const plan = (): void => {
+    const search =
+      selection.kind === 'some'
+        ? { from: keepChosenMessages([...selection.ids]) }
+        : selection.kind === 'allMatching'
+          ? { q: selection.filter }
+          : {};
+    void navigate({ to: '/dlq/redrives/new', search });
+  };
+  return (
+    <Button
+      kind="primary"
+      disabledReason={may.reason ?? (isTooFine ? t.cannotLeaveOut : undefined)}
+      onPress={plan}
+    >
+      {t.planSelected(countSelected(selection, total))}
+    </Button>
   );
 }

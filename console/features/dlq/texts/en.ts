@@ -5,12 +5,10 @@ export const en = {
   groups: 'Groups',
   group: 'Group of failures',
   messages: 'Messages',
+  edit: 'Edit',
   message: 'Message',
   topics: 'Topics',
   redrives: 'Redrives',
   newRedrive: 'Plan a redrive',
   redrive: 'Redrive',
-  status: 'Status',
-  topic: 'Topic',
-  error: 'Error',
 } as const satisfies Texts;

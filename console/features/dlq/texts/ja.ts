@@ -6,12 +6,10 @@ export const ja: TextsLike<typeof en> = {
   groups: 'グループ',
   group: '失敗のグループ',
   messages: 'メッセージ',
+  edit: '編集',
   message: 'メッセージ',
   topics: 'トピック',
   redrives: 'リドライブ',
   newRedrive: 'リドライブの計画',
   redrive: 'リドライブ',
-  status: '状態',
-  topic: 'トピック',
-  error: 'エラー',
 };

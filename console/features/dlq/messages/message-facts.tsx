@@ -1,0 +1,67 @@
+import { Link } from '@tanstack/react-router';
+import { Definitions } from '../../../components/definitions/definitions.tsx';
+import { useText } from '../../../components/text/use-text.ts';
+import { Time } from '../../../components/time/time.tsx';
+import type { Message } from '../../../lib/server-shapes.ts';
+import { keyText, placeText } from './message-words.ts';
+import { messagesTexts } from './texts/messages-texts.ts';
+
+/** Where it came from, and what is known of it. */
+export function MessageFacts({ message }: Readonly<{ message: Message }>) {
+  const t = useText(messagesTexts);
+  const key = keyText(message);
+  const { fingerprint } = message;
+  return (
+    <Definitions
+      items={[
+        { term: t.stored, value: <Time at={message.created_at} /> },
+        {
+          term: t.original,
+          value: message.unroutable
+            ? t.unroutable
+            : placeText({
+                topic: message.original_topic,
+                partition: message.original_partition,
+                offset: message.original_offset,
+              }),
+        },
+        {
+          term: t.deadLetter,
+          value: placeText({
+            topic: message.source_topic,
+            partition: message.source_partition,
+            offset: message.source_offset,
+          }),
+        },
+        { term: t.consumerGroup, value: message.consumer_group },
+        { term: t.key, value: key === null ? t.noKey : <code>{key}</code> },
+        { term: t.dialect, value: message.dialect },
+        { term: t.attempts, value: t.attemptsOf(message.retry_count, message.max_retries) },
+        { term: t.version, value: message.version === 0 ? null : t.edited(message.version) },
+        {
+          term: t.nextAttempt,
+          value: message.next_attempt_at === null ? null : <Time at={message.next_attempt_at} />,
+        },
+        { term: t.policy, value: message.retry_policy },
+        {
+          term: t.group,
+          value:
+            fingerprint === null ? null : (
+              <Link to="/dlq/groups/$fingerprint" params={{ fingerprint }}>
+                {t.sameError}
+              </Link>
+            ),
+        },
+        {
+          term: t.parent,
+          value:
+            message.parent_id === null ? null : (
+              <Link to="/dlq/messages/$id" params={{ id: message.parent_id }}>
+                {message.parent_id.slice(0, 8)}
+              </Link>
+            ),
+        },
+      ]}
+    />
+  );
+}
