@@ -1,10 +1,11 @@
 import { SlidersHorizontal } from 'lucide-react';
-import { lazy, Suspense, useId, useState } from 'react';
+import { lazy, Suspense, useId, useRef, useState } from 'react';
 import { isSameTerm, parseFilter, printFilter, printTerm } from '../../lib/filter/filter.ts';
 import { findProblems, type FilterProblem, type Qualifiers } from '../../lib/filter/qualifiers.ts';
 import type { ValueCounts } from '../../lib/filter/complete-filter.ts';
 import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
+import { usePageKeys } from '../navigation/use-page-keys.ts';
 import { useText } from '../text/use-text.ts';
 import { describeProblem } from './describe-problem.ts';
 import styles from './filter.module.css';
@@ -30,6 +31,8 @@ export function FilterBox(props: FilterBoxProps) {
   const { value, onApply, qualifiers, counts } = props;
   const t = useText(kitTexts);
   const problemsId = useId();
+  const box = useRef<HTMLDivElement>(null);
+  usePageKeys({ '/': () => box.current?.querySelector('input')?.focus() });
   // What was typed holds until another filter is applied.
   const [typed, setTyped] = useState({ over: value, text: value });
   const text = typed.over === value ? typed.text : value;
@@ -45,7 +48,7 @@ export function FilterBox(props: FilterBoxProps) {
     problemsId: problems.length > 0 ? problemsId : undefined,
   };
   return (
-    <div className={styles['filter']}>
+    <div ref={box} className={styles['filter']}>
       <form role="search" className={styles['bar']} onSubmit={(event) => event.preventDefault()}>
         <Suspense fallback={<PlainInput {...input} label={t.filter} />}>
           <CompletingInput {...input} label={t.filter} qualifiers={qualifiers} counts={counts} />

@@ -124,7 +124,12 @@ describeConsole('messages', (browser) => {
 
   test('bytes that are no text, no value and a large value are shown as what they are', async (t) => {
     const binary = await storeOne('orders.v1', Buffer.from([0, 255, 65, 0xc3, 0x28]));
-    const page = await openConsole(t, { browser, system, path: `/dlq/messages/${binary}?tab=payload` });
+    const page = await openConsole(t, {
+      browser,
+      system,
+      path: `/dlq/messages/${binary}?tab=payload`,
+      expectedErrors: [/404/],
+    });
     await page.getByText(/00 ff 41 c3 28/).waitFor();
     await page.getByLabel('As stored').check();
     await page.getByText(/not valid UTF-8, the first at 1/).waitFor();
@@ -183,6 +188,8 @@ describeConsole('messages', (browser) => {
       await page.getByRole('complementary').locator('pre').nth(1).waitFor();
       await assertAccessible(page);
       await page.keyboard.press('Enter');
+      await page.waitForURL(/messages\/[0-9a-f-]+$/);
+      await page.locator('[aria-current="page"][aria-keyshortcuts="1"]').waitFor();
       for (const tab of ['1', '2', '3', '4']) {
         await page.keyboard.press(tab);
         await page.locator('[aria-current="page"][aria-keyshortcuts="' + tab + '"]').waitFor();

@@ -140,7 +140,7 @@ function useDecisions(message: Message, handle: MessageHandle): readonly Decisio
     label,
     reason: archived ? t.isArchived : why,
     isDangerous: asks.isDangerous === true,
-    confirmation: { title: label, action: label.replace('…', ''), ...asks },
+    confirmation: { title: verbOf(label), action: verbOf(label), ...asks },
   });
   return [
     ...(unroutable
@@ -148,7 +148,7 @@ function useDecisions(message: Message, handle: MessageHandle): readonly Decisio
           decision(t.route, route.reason, {
             consequence: t.routeConsequence,
             fields: [
-              { name: 'topic', label: t.topic, kind: 'line', isRequired: true, maxLength: 249 },
+              { name: 'target_topic', label: t.topic, kind: 'line', isRequired: true, maxLength: 249 },
               reason,
             ],
             perform: post('route'),
@@ -174,4 +174,9 @@ function useDecisions(message: Message, handle: MessageHandle): readonly Decisio
       },
     }),
   ];
+}
+
+/** Without the dots, which say that a question follows. */
+function verbOf(label: string): string {
+  return label.replace('…', '');
 }
