@@ -7,11 +7,17 @@ import { useText } from '../text/use-text.ts';
 import type { InputProps } from './filter-box.tsx';
 import styles from './filter.module.css';
 
-type Props = InputProps & Readonly<{ qualifiers: Qualifiers; counts: ValueCounts }>;
+type Props = InputProps &
+  Readonly<{
+    qualifiers: Qualifiers;
+    counts: ValueCounts;
+    /** Whether the input that stood here before had the focus. */
+    takesFocus: () => boolean;
+  }>;
 
 /** The box with a list of what the term at the caret could become. */
 export function CompletingInput(props: Props) {
-  const { text, onText, qualifiers, counts, problemsId } = props;
+  const { text, onText, qualifiers, counts, problemsId, takesFocus } = props;
   const input = useRef<HTMLInputElement>(null);
   const [isOpen, setOpen] = useState(false);
   const [caret, setCaret] = useState(text.length);
@@ -24,6 +30,9 @@ export function CompletingInput(props: Props) {
     if (moveTo.current !== null) input.current?.setSelectionRange(moveTo.current, moveTo.current);
     moveTo.current = null;
   });
+  useLayoutEffect(() => {
+    if (takesFocus()) input.current?.focus();
+  }, [takesFocus]);
   const highlighted = useRef<Completion>(undefined);
   const readCaret = (): void => setCaret(input.current?.selectionStart ?? text.length);
   return (

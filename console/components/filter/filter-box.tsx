@@ -1,5 +1,5 @@
 import { SlidersHorizontal } from 'lucide-react';
-import { lazy, Suspense, useId, useRef, useState } from 'react';
+import { lazy, useCallback, Suspense, useId, useRef, useState } from 'react';
 import { isSameTerm, parseFilter, printFilter, printTerm } from '../../lib/filter/filter.ts';
 import { findProblems, type FilterProblem, type Qualifiers } from '../../lib/filter/qualifiers.ts';
 import type { ValueCounts } from '../../lib/filter/complete-filter.ts';
@@ -32,6 +32,8 @@ export function FilterBox(props: FilterBoxProps) {
   const t = useText(kitTexts);
   const problemsId = useId();
   const box = useRef<HTMLDivElement>(null);
+  const isTypedInto = useRef(false);
+  const takesFocus = useCallback(() => isTypedInto.current, []);
   usePageKeys({ '/': () => box.current?.querySelector('input')?.focus() });
   // What was typed holds until another filter is applied.
   const [typed, setTyped] = useState({ over: value, text: value });
@@ -50,8 +52,24 @@ export function FilterBox(props: FilterBoxProps) {
   return (
     <div ref={box} className={styles['filter']}>
       <form role="search" className={styles['bar']} onSubmit={(event) => event.preventDefault()}>
-        <Suspense fallback={<PlainInput {...input} label={t.filter} />}>
-          <CompletingInput {...input} label={t.filter} qualifiers={qualifiers} counts={counts} />
+        <Suspense
+          fallback={
+            <PlainInput
+              {...input}
+              label={t.filter}
+              onFocusChange={(isFocused) => {
+                isTypedInto.current = isFocused;
+              }}
+            />
+          }
+        >
+          <CompletingInput
+            {...input}
+            label={t.filter}
+            takesFocus={takesFocus}
+            qualifiers={qualifiers}
+            counts={counts}
+          />
         </Suspense>
         <Button label={t.filters} onPress={() => setFormOpen(!isFormOpen)}>
           <SlidersHorizontal size={14} aria-hidden /> {t.filters}
@@ -87,7 +105,8 @@ export type InputProps = Readonly<{
 }>;
 
 /** Until the completions are loaded. */
-function PlainInput({ text, onText, onEnter, placeholder, label, problemsId }: InputProps) {
+function PlainInput(props: InputProps & Readonly<{ onFocusChange: (isFocused: boolean) => void }>) {
+  const { text, onText, onEnter, placeholder, label, problemsId, onFocusChange } = props;
   return (
     <input
       className={styles['input']}
@@ -100,6 +119,8 @@ function PlainInput({ text, onText, onEnter, placeholder, label, problemsId }: I
       spellCheck={false}
       autoComplete="off"
       onChange={(event) => onText(event.target.value)}
+      onFocus={() => onFocusChange(true)}
+      onBlur={() => onFocusChange(false)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') onEnter(text);
       }}

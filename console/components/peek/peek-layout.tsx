@@ -1,4 +1,4 @@
-import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
+import { Suspense, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react';
 import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
@@ -63,7 +63,8 @@ export function PeekLayout({ children, pane, label, onClose }: Props) {
                 {t.close}
               </Button>
             </div>
-            {pane}
+            {/* Texts of another language may have to be loaded; the list stays, and keeps the focus. */}
+            <Suspense>{pane}</Suspense>
           </aside>
         </>
       )}
