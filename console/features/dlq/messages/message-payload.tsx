@@ -75,7 +75,7 @@ export function MessagePayload({ message }: Readonly<{ message: Message }>) {
 
 type View = 'formatted' | 'stored' | 'hex';
 
-export function PayloadViews({ value }: Readonly<{ value: FirstBytes }>) {
+function PayloadViews({ value }: Readonly<{ value: FirstBytes }>) {
   const kit = useText(kitTexts);
   const name = useId();
   const { bytes, size } = value;
