@@ -1,6 +1,10 @@
 import type { PartitionRef } from '../kernel/broker-record.ts';
+import type { NameFilter } from '../kernel/access/scope.ts';
 import { AppError } from '../kernel/errors.ts';
+import { scopeOfPath } from '../platform/http/access/item-scope.ts';
+import type { ItemScope } from '../platform/http/access/route-access.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
+import { isNamed } from '../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 import { dateOrNull, epochMs } from './instant.ts';
 
@@ -48,7 +52,10 @@ type SourceRow = Omit<SourcePartition, 'blockedSince' | 'lastErrorAt' | 'storedA
   Readonly<{ blockedSince: number | null; lastErrorAt: number | null; storedAt: number | null }>;
 
 /** Of all clusters. */
-export async function listSources(db: Queryable): Promise<readonly SourcePartition[]> {
+export async function listSources(
+  db: Queryable,
+  names: NameFilter = null,
+): Promise<readonly SourcePartition[]> {
   const rows = await db.query<SourceRow>(sql`
     SELECT p.cluster_id AS "clusterId", p.topic, p.topic_id AS "topicId", p.partition,
            p.first_offset AS "firstOffset", p.next_offset AS "nextOffset", p.high_offset AS "highOffset",
@@ -61,7 +68,7 @@ export async function listSources(db: Queryable): Promise<readonly SourcePartiti
            p.last_seek AS "lastSeek",
            COALESCE(p.lease_until > clock_timestamp(), false) AS "leaseIsLive"
     FROM dlq.source_partitions p
-    WHERE p.forgotten IS NULL
+    WHERE p.forgotten IS NULL AND ${isNamed(sql`p.topic`, names)}
     ORDER BY p.topic, p.partition, p.id`);
   return rows.map(({ blockedSince, lastErrorAt, storedAt, ...row }) => ({
     ...row,
@@ -94,6 +101,12 @@ export function sourceNotFound({
   return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq source not found: ${topic}/${partition}`);
 }
 
+/** A role may be narrowed to topics; a dead-letter topic counts by its own name. Out of scope it is not found. */
+export const sourceScope: ItemScope = {
+  ...scopeOfPath('topics', 'topic'),
+  notFound: ({ params }) => sourceNotFound(params as Readonly<{ topic: string; partition: number }>),
+};
+
 /**
  * Shows that no record is missing: every offset between the first position and the highest one ever reached is a
  * stored message, a known message that failed again, a repeat, a transaction marker, an aborted record, a gap left by
@@ -114,8 +127,11 @@ export type SourceAccount = SourcePartition &
     stableLag: bigint | null;
   }>;
 
-export async function accountSources(db: Queryable): Promise<readonly SourceAccount[]> {
-  return (await listSources(db)).map(accountOf);
+export async function accountSources(
+  db: Queryable,
+  names: NameFilter = null,
+): Promise<readonly SourceAccount[]> {
+  return (await listSources(db, names)).map(accountOf);
 }
 
 function accountOf(partition: SourcePartition): SourceAccount {

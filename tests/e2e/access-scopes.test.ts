@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import type { DeclaredRoute, RouteScope } from '../../src/platform/http/access/route-access.ts';
 import { type ApiClient } from '../support/api-client.ts';
 import { everyRole, startGuardedSystem, type GuardedSystem } from '../support/guarded-system.ts';
-import { storeMessage } from '../support/stored-message.ts';
 
 /**
  * Two of everything: one in the scope of the narrowed roles, and one out of it. Every route with a scope is called for
@@ -67,13 +67,36 @@ async function makeItems(admin: ApiClient, side: Side): Promise<Items> {
            error_message = 'it broke', lease_epoch = nextval('platform.lease_epochs')
     WHERE job_id = ${dead.job_id}`);
   const saga = await made<{ saga_id: string }>('/api/v1/sagas', { workflow_name: name, payload: {} });
+  await makeSource(side);
   const placed = await made<{ id: number }>('/api/v1/outbox/orders', order, { 'idempotency-key': key });
   return {
-    message: await storeMessage(guarded.system.db, { topic: `${side}.a`, status: 'PENDING' }),
+    message: await makeMessage(side),
     job: job.job_id,
     saga: saga.saga_id,
     order: String(placed.id),
   };
+}
+
+/** The cause that the messages of both sides have in common. */
+const fingerprint = 'v1:00000000000000aa';
+
+async function makeMessage(side: Side): Promise<string> {
+  const id = randomUUID();
+  const at = side === 'in' ? '2026-02-01T00:00:00Z' : '2026-03-01T00:00:00Z';
+  await guarded.system.db.query(sql`
+    INSERT INTO dlq.dlq_messages
+      (id, original_topic, error_message, payload, fingerprint, message_key, created_at, updated_at)
+    VALUES (${id}, ${`${side}.a`}, ${`it broke ${side}-a`}, '{}', ${fingerprint}, ${Buffer.from(`key-${side}-a`)},
+            ${at}, ${at})`);
+  return id;
+}
+
+/** A partition of a dead-letter topic of a cluster that nobody reads. */
+async function makeSource(side: Side): Promise<void> {
+  await guarded.system.db.query(sql`
+    INSERT INTO dlq.source_partitions
+      (cluster_id, topic, topic_id, partition, first_offset, next_offset, high_offset, stored)
+    VALUES ('gone', ${`${side}.a`}, gen_random_uuid(), 0, 0, 1, 1, ${side === 'in' ? 1 : 0})`);
 }
 
 function pathOf({ path, scope }: (typeof scoped)[number], side: Side): string {
@@ -84,6 +107,9 @@ function pathOf({ path, scope }: (typeof scoped)[number], side: Side): string {
     .replace(':id', id)
     .replace(':step', 'one')
     .replace(':version', '0')
+    .replace(':partition', '0')
+    .replace(':fingerprint', encodeURIComponent(fingerprint))
+    .replace(':key', `test-key-${side}`)
     .replace(/:(queue|name|topic)/, nameOf[scope.by][side]);
   assert.ok(!filled.includes(':'), `${path} has a parameter that this test does not know`);
   return filled;
@@ -110,6 +136,7 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/dlq/messages/:id/route': (topic) => ({ target_topic: topic, reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/reopen': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/edit': (topic) => ({ target_topic: topic, reason: 'a test' }),
+  'POST /api/v1/dlq/sources/:topic/:partition/seek': () => ({ earliest: true, reason: 'a test' }),
   'POST /api/v1/jobs/queues/:queue/claim': () => ({ worker: 'w' }),
   'POST /api/v1/outbox/orders/:id/supersede': () => ({ idempotency_key: 'test-key-body', request: {} }),
 };
@@ -117,7 +144,8 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
 async function call(route: (typeof scoped)[number], side: Side, role: string) {
   const about = `${route.method} ${route.path}`;
   const body = bodies[about]?.(nameOf[route.scope.by][side]);
-  const response = await fetch(`${guarded.system.url}${pathOf(route, side)}`, {
+  const query = about === 'DELETE /api/v1/dlq/sources/:topic/:partition' ? '?reason=test' : '';
+  const response = await fetch(`${guarded.system.url}${pathOf(route, side)}${query}`, {
     method: route.method,
     signal: AbortSignal.timeout(20_000),
     headers: {
@@ -160,6 +188,39 @@ test('every list shows what is in scope and nothing else, and counts only that',
   }
 });
 
+test('a list of what is out of scope is empty or not found', async () => {
+  for (const route of scoped.filter((one) => isList(one) && one.path.includes(':'))) {
+    if (route.path.endsWith(':fingerprint')) continue;
+    const { about, status, text, body } = await call(route, 'out', 'narrow_sys_admin');
+    if (status === 404) continue;
+    assert.equal(status, 200, `${about}: ${text}`);
+    assert.equal((body as { pagination: { total_count: number } }).pagination.total_count, 0, about);
+  }
+});
+
+test('a group shows a narrowed role the messages in scope only: counts, times, keys and the sample', async () => {
+  type Group = Readonly<
+    Record<'count' | 'first_at' | 'last_at' | 'sample_id' | 'top_keys' | 'trend', unknown>
+  >;
+  const [narrow, admin] = [await guarded.as(['narrow_sys_auditor']), await guarded.as(['sys_admin'])];
+  const { body: whole } = await admin.get<Group>(`/api/v1/dlq/groups/${fingerprint}`);
+  assert.deepEqual([whole.count, whole.sample_id], [2, items.out.message]);
+  const { body: group } = await narrow.get<Group>(`/api/v1/dlq/groups/${fingerprint}`);
+  const at = '2026-02-01T00:00:00.000+00:00';
+  assert.deepEqual([group.count, group.first_at, group.last_at], [1, at, at]);
+  assert.equal(group.sample_id, items.in.message);
+  assert.deepEqual(group.top_keys, [{ key: 'key-in-a', count: 1 }]);
+  const sum = ({ trend }: Group): number => (trend as readonly number[]).reduce((all, one) => all + one, 0);
+  assert.deepEqual([sum(group), sum(whole)], [1, 2]);
+});
+
+test('the books are balanced as far as the role sees them', async () => {
+  const path = '/api/v1/dlq/accounting';
+  const of = async (role: string) => (await (await guarded.as([role])).get<{ balanced: boolean }>(path)).body;
+  assert.equal((await of('narrow_sys_auditor')).balanced, true);
+  assert.equal((await of('sys_auditor')).balanced, false);
+});
+
 test('ids are completed only in scope', async () => {
   for (const { path } of scoped.filter((route) => isList(route) && route.path.endsWith('/ids'))) {
     const kind = path.includes('/dlq/') ? 'message' : path.includes('/jobs/') ? 'job' : 'saga';
@@ -200,6 +261,7 @@ test('an item out of scope is reported like one that does not exist', async () =
     ['/api/v1/sagas/', items.out.saga, unknown],
     ['/api/v1/outbox/orders/', items.out.order, '999999'],
     ['/api/v1/workflows/', 'out-a', 'out-b'],
+    ['/api/v1/outbox/ledger/', 'test-key-out', 'test-key-none'],
   ] as const) {
     const [hidden, missing] = [await narrow.get(`${path}${id}`), await narrow.get(`${path}${other}`)];
     const told = ({ text }: { text: string }) =>

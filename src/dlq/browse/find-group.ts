@@ -1,7 +1,9 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { fingerprintVersion } from '../../kernel/fingerprint/fingerprint.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { joinSql, sql } from '../../platform/postgres/sql.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
+import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import { statuses, type Status } from '../domain/message.ts';
 import { clearPayloads, type Payloads } from '../domain/payloads.ts';
@@ -27,14 +29,14 @@ export type GroupDetails = Readonly<{
 export async function findGroup(
   db: Queryable,
   text: string,
-  payloads: Payloads = clearPayloads,
+  { names = null, payloads = clearPayloads }: Readonly<{ names?: NameFilter; payloads?: Payloads }> = {},
 ): Promise<GroupDetails> {
-  const fingerprint = await wholeFingerprint(db, text);
-  const [group] = await selectGroups(db, { fingerprint }, { after: null, offset: 0, pageSize: 1 });
+  const fingerprint = await wholeFingerprint(db, text, names);
+  const [group] = await selectGroups(db, { fingerprint, names }, { after: null, offset: 0, pageSize: 1 });
   if (group === undefined) throw groupNotFound(text);
   const [topKeys, byTopic] = await Promise.all([
-    listTopKeys(db, fingerprint, payloads),
-    countByTopic(db, fingerprint),
+    listTopKeys(db, fingerprint, { names, payloads }),
+    countByTopic(db, fingerprint, names),
   ]);
   return { group, topKeys, byTopic };
 }
@@ -46,15 +48,16 @@ function groupNotFound(fingerprint: string): AppError {
 const namedCandidates = 5;
 
 /** Without a version the prefix is one of the current version. */
-async function wholeFingerprint(db: Queryable, text: string): Promise<string> {
+async function wholeFingerprint(db: Queryable, text: string, names: NameFilter): Promise<string> {
   const [exact] = await db.query(sql`SELECT 1 FROM dlq.fingerprints WHERE fingerprint = ${text}`);
   if (exact !== undefined) return text;
   const prefix = /^[\da-f]/.test(text) ? `v${fingerprintVersion}:${text}` : text;
   if (!/^v\d{1,6}:[\da-f]{4,32}$/.test(prefix)) throw groupNotFound(text);
   const found = await db.query<{ fingerprint: string }>(sql`
-    SELECT fingerprint FROM dlq.fingerprints
-    WHERE fingerprint ~>=~ ${prefix} AND fingerprint ~<~ ${`${prefix}g`}
-    ORDER BY fingerprint USING ~<~
+    SELECT f.fingerprint FROM dlq.fingerprints f
+    WHERE f.fingerprint ~>=~ ${prefix} AND f.fingerprint ~<~ ${`${prefix}g`}
+      AND ${names === null ? sql`true` : hasMessages(names)}
+    ORDER BY f.fingerprint USING ~<~
     LIMIT ${namedCandidates}`);
   const [first, ...others] = found;
   if (first === undefined) throw groupNotFound(text);
@@ -68,6 +71,13 @@ async function wholeFingerprint(db: Queryable, text: string): Promise<string> {
   return first.fingerprint;
 }
 
+/** A group that the caller may not see must not make a prefix ambiguous. */
+function hasMessages(names: NameFilter): Sql {
+  return sql`f.fingerprint IN (
+    SELECT g.fingerprint FROM dlq.group_figures g WHERE ${isNamed(sql`g.original_topic`, names)}
+    GROUP BY g.fingerprint HAVING sum(g.messages) > 0)`;
+}
+
 const readForKeys = 10_000;
 const listedKeys = 10;
 const listedKeyBytes = 1024;
@@ -76,12 +86,12 @@ const listedKeyBytes = 1024;
 async function listTopKeys(
   db: Queryable,
   fingerprint: string,
-  payloads: Payloads,
+  { names, payloads }: Readonly<{ names: NameFilter; payloads: Payloads }>,
 ): Promise<GroupDetails['topKeys']> {
   const newest = statuses.map(
     (status) => sql`(
       SELECT t.created_at, t.id FROM dlq.dlq_messages t
-      WHERE t.fingerprint = ${fingerprint} AND t.status = ${status}
+      WHERE t.fingerprint = ${fingerprint} AND t.status = ${status} AND ${isNamed(sql`t.original_topic`, names)}
       ORDER BY t.created_at DESC, t.id DESC LIMIT ${readForKeys})`,
   );
   const rows = await db.query<TopKeyRow>(sql`
@@ -127,7 +137,11 @@ async function openTopKeys(
 
 const listedTopics = 1000;
 
-async function countByTopic(db: Queryable, fingerprint: string): Promise<GroupDetails['byTopic']> {
+async function countByTopic(
+  db: Queryable,
+  fingerprint: string,
+  names: NameFilter,
+): Promise<GroupDetails['byTopic']> {
   const rows = await db.query<Record<Status, bigint> & { topic: string; consumer_group: string }>(sql`
     SELECT original_topic AS topic, consumer_group,
            COALESCE(sum(messages) FILTER (WHERE status = 'PENDING'), 0)::bigint AS "PENDING",
@@ -135,7 +149,7 @@ async function countByTopic(db: Queryable, fingerprint: string): Promise<GroupDe
            COALESCE(sum(messages) FILTER (WHERE status = 'RESOLVED'), 0)::bigint AS "RESOLVED",
            COALESCE(sum(messages) FILTER (WHERE status = 'DEAD'), 0)::bigint AS "DEAD"
     FROM dlq.group_figures
-    WHERE fingerprint = ${fingerprint}
+    WHERE fingerprint = ${fingerprint} AND ${isNamed(sql`original_topic`, names)}
     GROUP BY original_topic, consumer_group
     HAVING sum(messages) > 0
     ORDER BY sum(messages) DESC, original_topic, consumer_group

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import type { CursorShape, PageRequest } from '../../kernel/page.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
@@ -23,7 +24,7 @@ export function addGroupRoutes(
   addListRoute(app, {
     slice: 'dlq',
     path: root,
-    access: { permission: 'dlq:messages:view' },
+    access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'listGroups',
     summary: 'List failures grouped by fingerprint',
     description:
@@ -35,12 +36,12 @@ export function addGroupRoutes(
     cursor: () => cursorShape,
     keyOf: ({ lastAtExact, fingerprint }: Group) => [lastAtExact, fingerprint],
     present: presentGroup,
-    list: (query, page) => listPage(db, filterOf(query), page),
+    list: (query, page, _params, names) => listPage(db, { ...filterOf(query), names }, page),
   });
   app.get(
     `${root}/:fingerprint`,
     {
-      config: { access: { permission: 'dlq:messages:view' } },
+      config: { access: { permission: 'dlq:messages:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'getGroup',
         summary: 'Get one group of failures',
@@ -53,7 +54,10 @@ export function addGroupRoutes(
     },
     async (request, reply) => {
       await request.reserveAnswer(detailsBytes);
-      return reply.send(presentDetails(await findGroup(db, request.params.fingerprint, payloads)));
+      const names = namesFor(request);
+      return reply.send(
+        presentDetails(await findGroup(db, request.params.fingerprint, { names, payloads })),
+      );
     },
   );
 }

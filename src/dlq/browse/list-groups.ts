@@ -1,4 +1,6 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { badgesOf, trendOf, type Badge, type GroupHour } from '../domain/group-badges.ts';
 import type { Status } from '../domain/message.ts';
@@ -11,6 +13,8 @@ export type GroupFilter = Readonly<{
   consumerGroup?: string;
   status?: Status;
   errorClass?: string;
+  /** The original topics that the caller may see; by default all. */
+  names?: NameFilter;
 }>;
 
 export type GroupWindow = Readonly<{
@@ -72,13 +76,14 @@ export async function selectGroups(
     )
     SELECT page.fingerprint, page.version, page.class, page.template, page.frame,
            page.pending, page.retrying, page.resolved, page.dead,
-           ${epochMs(sql`page.first_at`)} AS first_at, ${epochMs(sql`page.last_at`)} AS last_at,
+           ${epochMs(sql`seen.first_at`)} AS first_at, ${epochMs(sql`seen.last_at`)} AS last_at,
            ${exactInstant(sql`page.last_at`)} AS last_at_exact,
-           date_part('epoch', clock_timestamp() - GREATEST(page.first_at, '0001-01-01')) / 3600 AS first_seen_hours_ago,
+           date_part('epoch', clock_timestamp() - GREATEST(seen.first_at, '0001-01-01')) / 3600 AS first_seen_hours_ago,
            COALESCE(places.topics, '{}') AS topics, COALESCE(places.consumer_groups, '{}') AS consumer_groups,
            COALESCE(hours.ages, '{}') AS ages, COALESCE(hours.arrived, '{}') AS arrived,
            COALESCE(hours.opened, '{}') AS opened, sample.id AS sample_id, sample.error_message AS sample_error
     FROM page
+    CROSS JOIN LATERAL (${seenOf(filter)}) AS seen
     CROSS JOIN LATERAL (${placesOf(filter)}) AS places
     CROSS JOIN LATERAL (${hoursOf(filter)}) AS hours
     LEFT JOIN LATERAL (${sampleOf(filter)}) AS sample ON true
@@ -130,10 +135,19 @@ function matching(filter: GroupFilter, after: GroupWindow['after']): Sql {
       AND ${topic === undefined ? sql`true` : sql`f.fingerprint IN (SELECT t.fingerprint FROM dlq.group_figures t WHERE t.original_topic = ${topic})`}`;
 }
 
-function isCounted({ topic, consumerGroup, status }: GroupFilter): Sql {
+function isCounted({ topic, consumerGroup, status, names = null }: GroupFilter): Sql {
   return sql`${topic === undefined ? sql`true` : sql`g.original_topic = ${topic}`}
     AND ${consumerGroup === undefined ? sql`true` : sql`g.consumer_group = ${consumerGroup}`}
-    AND ${status === undefined ? sql`true` : sql`g.status = ${status}`}`;
+    AND ${status === undefined ? sql`true` : sql`g.status = ${status}`}
+    AND ${isNamed(sql`g.original_topic`, names)}`;
+}
+
+/** When the group failed first and last; for a narrowed role, among the stored messages that it may see. */
+function seenOf({ names = null }: GroupFilter): Sql {
+  if (names === null) return sql`SELECT page.first_at, page.last_at`;
+  return sql`
+    SELECT min(t.created_at) AS first_at, max(t.created_at) AS last_at FROM dlq.dlq_messages t
+    WHERE t.fingerprint = page.fingerprint AND ${isNamed(sql`t.original_topic`, names)}`;
 }
 
 const namedPlaces = 20;
@@ -150,8 +164,9 @@ function placesOf(filter: GroupFilter): Sql {
 }
 
 /** Of the last day. A status is no filter here: failures arrive in one and leave it later. */
-function hoursOf({ topic, consumerGroup }: GroupFilter): Sql {
+function hoursOf({ topic, consumerGroup, names = null }: GroupFilter): Sql {
   const places: GroupFilter = {
+    names,
     ...(topic === undefined ? {} : { topic }),
     ...(consumerGroup === undefined ? {} : { consumerGroup }),
   };
@@ -169,10 +184,10 @@ function hoursOf({ topic, consumerGroup }: GroupFilter): Sql {
 }
 
 /** The newest message of the group. */
-function sampleOf({ status }: GroupFilter): Sql {
+function sampleOf({ status, names = null }: GroupFilter): Sql {
   const newestOf = (one: Sql): Sql => sql`(
     SELECT t.id, t.created_at, left(t.error_message, 500) AS error_message FROM dlq.dlq_messages t
-    WHERE t.fingerprint = page.fingerprint AND t.status = ${one}
+    WHERE t.fingerprint = page.fingerprint AND t.status = ${one} AND ${isNamed(sql`t.original_topic`, names)}
     ORDER BY t.created_at DESC, t.id DESC LIMIT 1)`;
   if (status !== undefined) return newestOf(sql`${status}`);
   return sql`
@@ -225,6 +240,8 @@ async function countGroups(
     SELECT count(*) AS count FROM (${matching(filter, null)} ORDER BY f.last_at DESC, f.fingerprint DESC LIMIT ${exactCountLimit + 1}) AS counted`);
   const count = Number(row?.count ?? 0n);
   if (count <= exactCountLimit) return { total: count, isEstimate: false };
+  // The estimate counts all groups, also those that a narrowed role may not see.
+  if ((filter.names ?? null) !== null) return { total: count, isEstimate: true };
   const [estimate] = await db.query<{ rows: number }>(
     sql`SELECT reltuples::float8 AS rows FROM pg_class WHERE oid = 'dlq.fingerprints'::regclass`,
   );

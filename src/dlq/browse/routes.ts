@@ -11,7 +11,7 @@ import { statuses } from '../domain/message.ts';
 import { readClock } from '../instant.ts';
 import { messageTag, presentWholeMessage, timestamp } from '../present.ts';
 import * as schemas from '../schemas.ts';
-import { accountSources } from '../sources.ts';
+import { accountSources, sourceScope } from '../sources.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
 import { getMessage, measureMessage } from './find-message.ts';
 import { addGroupRoutes } from './group-routes.ts';
@@ -135,7 +135,7 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/sources`,
     {
-      config: { access: { permission: 'dlq:sources:view' } },
+      config: { access: { permission: 'dlq:sources:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'listSources',
         summary: 'List the partitions of dead-letter topics',
@@ -143,13 +143,14 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
         response: { 200: schemas.SourcesSchema },
       },
     },
-    async (_request, reply) => reply.send({ sources: (await accountSources(deps.db)).map(presentSource) }),
+    async (request, reply) =>
+      reply.send({ sources: (await accountSources(deps.db, namesFor(request))).map(presentSource) }),
   );
 
   app.get(
     `${root}/accounting`,
     {
-      config: { access: { permission: 'dlq:sources:view' } },
+      config: { access: { permission: 'dlq:sources:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'getAccounting',
         summary: 'Account for every record that was read',
@@ -158,8 +159,8 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
         response: { 200: schemas.AccountingSchema },
       },
     },
-    async (_request, reply) => {
-      const accounts = await accountSources(deps.db);
+    async (request, reply) => {
+      const accounts = await accountSources(deps.db, namesFor(request));
       return reply.send({
         balanced: accounts.every((account) => account.isBalanced),
         partitions: accounts.map(presentAccount),
@@ -171,7 +172,7 @@ function addSourceRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/sources/:topic/:partition/verify`,
     {
-      config: { access: { permission: 'dlq:sources:view' } },
+      config: { access: { permission: 'dlq:sources:view', scope: sourceScope } },
       schema: {
         operationId: 'verifySource',
         summary: 'Compare the records of a partition with what is stored',

@@ -5,6 +5,7 @@ import { apiRoot, invalidField, readInstantField } from '../../platform/http/sli
 import { withCurrent } from '../current-message.ts';
 import { presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
+import { sourceScope } from '../sources.ts';
 import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
 import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
 import { addEraseRoute } from './erase-route.ts';
@@ -114,7 +115,7 @@ async function actOn(
 function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     path: `${root}/sources/:topic/:partition/seek`,
-    access: { permission: 'dlq:sources:manage' },
+    access: { permission: 'dlq:sources:manage', scope: sourceScope },
     operationId: 'seekSource',
     summary: 'Read a partition again from an earlier position',
     description:
@@ -133,7 +134,7 @@ function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {
   addActionRoute(app, {
     method: 'DELETE',
     path: `${root}/sources/:topic/:partition`,
-    access: { permission: 'dlq:sources:manage' },
+    access: { permission: 'dlq:sources:manage', scope: sourceScope },
     operationId: 'forgetSource',
     summary: 'Forget a partition of a deleted topic or cluster',
     description: 'Removes its position from the accounting. Its messages stay.',

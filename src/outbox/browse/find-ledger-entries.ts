@@ -1,5 +1,7 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isIdempotencyKey } from '../domain/idempotency-key.ts';
 import type { OrderDetails } from '../domain/order-details.ts';
@@ -31,10 +33,11 @@ const ledgerColumns: Sql = sql`
   l.status, l.outside_id AS "outsideId", l.outbox_id AS "orderId", NULLIF(l.expires_at, 'infinity') AS "expiresAt",
   l.created_at AS "createdAt", l.updated_at AS "updatedAt"`;
 
-/** Every use of the key, newest first; never empty. */
+/** Every use of the key for a destination that the caller may see, newest first; never empty. */
 export async function findLedgerEntries(
   db: Queryable,
   idempotencyKey: string,
+  names: NameFilter = null,
 ): Promise<readonly LedgerEntry[]> {
   if (!isIdempotencyKey(idempotencyKey))
     throw new AppError('SYS_OUTBOX_VALIDATION_ERROR', 'validation', 'invalid idempotency key', {
@@ -42,15 +45,24 @@ export async function findLedgerEntries(
     });
   const entries = await db.query<LedgerEntry>(sql`
     SELECT ${ledgerColumns}, NULL::timestamptz AS "archivedAt"
-    FROM outbox.idempo_ledger l WHERE l.idempotency_key = ${idempotencyKey}
+    FROM outbox.idempo_ledger l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(names)}
     UNION ALL
     SELECT ${ledgerColumns}, l.archived_at AS "archivedAt"
-    FROM outbox.idempo_ledger_archive l WHERE l.idempotency_key = ${idempotencyKey}
+    FROM outbox.idempo_ledger_archive l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(names)}
     ORDER BY "orderId" DESC
     LIMIT ${entryLimit}`);
   if (entries.length > 0) return entries;
   const message = `idempotency key not found: ${idempotencyKey}`;
   throw new AppError('SYS_OUTBOX_NOT_FOUND', 'not_found', message);
+}
+
+function isInScope(names: NameFilter): Sql {
+  if (names === null) return sql`true`;
+  return sql`(
+    EXISTS (SELECT 1 FROM outbox.outbox_orders o WHERE o.id = l.outbox_id AND ${isNamed(sql`o.destination`, names)})
+    OR EXISTS (
+      SELECT 1 FROM outbox.outbox_orders_archive o
+      WHERE o.id = l.outbox_id AND ${isNamed(sql`o.destination`, names)}))`;
 }
 
 export async function proofsOf(db: Queryable, entries: readonly LedgerEntry[]): Promise<readonly Proof[]> {

@@ -71,7 +71,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/ledger/:key`,
     {
-      config: { access: { permission: 'outbox:orders:view' } },
+      config: { access: { permission: 'outbox:orders:view', scope: { by: 'destinations', in: 'list' } } },
       schema: {
         operationId: 'getLedgerEntry',
         summary: 'Get the recorded effect of an idempotency key',
@@ -82,7 +82,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       },
     },
     async (request, reply) => {
-      const entries = await findLedgerEntries(db, request.params.key);
+      const entries = await findLedgerEntries(db, request.params.key, namesFor(request));
       await request.reserveAnswer(
         await sizeOfOrders(
           db,
