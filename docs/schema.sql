@@ -21,6 +21,12 @@ TABLE access.api_keys
     last_used_at timestamp with time zone
     revoked_at timestamp with time zone
     revoked_by text
+TABLE access.known_users
+    id text NOT NULL
+    type text NOT NULL
+    name text NOT NULL
+    roles text[] NOT NULL
+    roles_at timestamp with time zone NOT NULL
 TABLE audit.dropped_months
     kept text NOT NULL
     begins_at timestamp with time zone NOT NULL
@@ -67,6 +73,11 @@ TABLE dlq.arrivals
     message_id uuid NOT NULL
     kind text NOT NULL
     at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE dlq.bulk_acts
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+    person text NOT NULL
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    messages integer NOT NULL
 TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02)
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -281,6 +292,10 @@ TABLE dlq.redrives WITH (fillfactor=50)
     waiting_for text
     policy text
     stopped_by text
+    topics text[]
+    started_by text
+    editors text[] NOT NULL DEFAULT '{}'::text[]
+    approval jsonb
 TABLE dlq.retry_policies WITH (fillfactor=50)
     name text NOT NULL
     place integer
@@ -738,6 +753,8 @@ TABLE saga.workflows
 CONSTRAINT access.api_keys api_keys_id_check CHECK ((id ~ '^[a-z0-9]{8}$'::text))
 CONSTRAINT access.api_keys api_keys_pkey PRIMARY KEY (id)
 CONSTRAINT access.api_keys api_keys_secret_sha256_check CHECK ((octet_length(secret_sha256) = 32))
+CONSTRAINT access.known_users known_users_pkey PRIMARY KEY (id)
+CONSTRAINT access.known_users known_users_type_check CHECK ((type = ANY (ARRAY['user'::text, 'service'::text])))
 CONSTRAINT audit.dropped_months dropped_months_pkey PRIMARY KEY (kept, begins_at)
 CONSTRAINT audit.events events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'service'::text, 'local'::text, 'policy'::text, 'sdk'::text, 'cli'::text, 'system'::text])))
 CONSTRAINT audit.events events_detail_check CHECK (((jsonb_typeof(detail) = 'object'::text) AND (NOT jsonb_path_exists(detail, '$.**?(@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))'::jsonpath))))
@@ -754,6 +771,7 @@ CONSTRAINT audit.seals seals_pkey PRIMARY KEY (block)
 CONSTRAINT audit.seals seals_previous_check CHECK ((octet_length(previous) = 32))
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
+CONSTRAINT dlq.bulk_acts bulk_acts_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.dlq_messages chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
 CONSTRAINT dlq.dlq_messages dlq_messages_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.dlq_messages_archive chk_dlq_messages_status CHECK (((status)::text = ANY ((ARRAY['PENDING'::character varying, 'RETRYING'::character varying, 'RESOLVED'::character varying, 'DEAD'::character varying])::text[])))
@@ -768,7 +786,7 @@ CONSTRAINT dlq.message_versions message_versions_pkey PRIMARY KEY (message_id, v
 CONSTRAINT dlq.redrive_items chk_redrive_items_outcome CHECK ((outcome = ANY (ARRAY['published'::text, 'not_published'::text, 'came_back'::text, 'failed'::text, 'unknown'::text, 'skipped'::text, 'cancelled'::text, 'applied'::text])))
 CONSTRAINT dlq.redrive_items redrive_items_pkey PRIMARY KEY (redrive_id, "position")
 CONSTRAINT dlq.redrives chk_redrives_kind CHECK ((kind = ANY (ARRAY['retry'::text, 'reopen'::text, 'dead'::text, 'delete'::text])))
-CONSTRAINT dlq.redrives chk_redrives_state CHECK ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'running'::text, 'paused'::text, 'stopped'::text, 'finished'::text, 'cancelled'::text, 'failed'::text, 'expired'::text])))
+CONSTRAINT dlq.redrives chk_redrives_state CHECK ((state = ANY (ARRAY['planning'::text, 'planned'::text, 'awaiting_approval'::text, 'running'::text, 'paused'::text, 'stopped'::text, 'finished'::text, 'cancelled'::text, 'failed'::text, 'expired'::text])))
 CONSTRAINT dlq.redrives redrives_pkey PRIMARY KEY (id)
 CONSTRAINT dlq.retry_policies chk_retry_policies_state CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text])))
 CONSTRAINT dlq.retry_policies retry_policies_pkey PRIMARY KEY (name)
@@ -851,6 +869,7 @@ CONSTRAINT saga.workflows workflows_pkey PRIMARY KEY (name)
 CREATE UNIQUE INDEX api_keys_pkey ON access.api_keys USING btree (id)
 CREATE INDEX idx_api_keys_created ON access.api_keys USING btree (created_at DESC, id DESC)
 CREATE INDEX idx_api_keys_maker ON access.api_keys USING btree (maker)
+CREATE UNIQUE INDEX known_users_pkey ON access.known_users USING btree (id)
 CREATE UNIQUE INDEX dropped_months_pkey ON audit.dropped_months USING btree (kept, begins_at)
 CREATE UNIQUE INDEX events_pkey ON ONLY audit.events USING btree (seq, kept, at)
 CREATE INDEX idx_events_actor ON ONLY audit.events USING btree (actor_id, seq)
@@ -860,6 +879,8 @@ CREATE INDEX idx_seals_last_seq ON audit.seals USING btree (last_seq)
 CREATE UNIQUE INDEX seals_hash_key ON audit.seals USING btree (hash)
 CREATE UNIQUE INDEX seals_pkey ON audit.seals USING btree (block)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
+CREATE UNIQUE INDEX bulk_acts_pkey ON dlq.bulk_acts USING btree (id)
+CREATE INDEX idx_bulk_acts_person ON dlq.bulk_acts USING btree (person, at)
 CREATE UNIQUE INDEX dlq_messages_pkey ON dlq.dlq_messages USING btree (id)
 CREATE INDEX idx_dlq_messages_created_at ON dlq.dlq_messages USING btree (created_at, id)
 CREATE INDEX idx_dlq_messages_edited ON dlq.dlq_messages USING btree (created_at, id) WHERE (version > 0)

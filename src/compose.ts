@@ -200,9 +200,11 @@ type Slices = ReturnType<typeof createSlices>;
 function createSlices(config: Config, parts: Parts) {
   const { db, broker } = parts;
   const { kafka } = config;
+  const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
   const dlq = createDlq({
     ...parts,
     masterKey: createMasterKey(config.protect),
+    rights: access.rights,
     options: {
       ...config.dlq,
       topicPatterns: kafka.dlqTopicPattern,
@@ -231,7 +233,6 @@ function createSlices(config: Config, parts: Parts) {
     options: { ...config.saga, services: config.services },
   });
   const audit = createAudit(parts);
-  const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
   const console = createConsole({
     ...parts,
     options: {

@@ -1,4 +1,5 @@
 import { localPrincipal, type Principal } from '../kernel/access/principal.ts';
+import type { Rights } from '../kernel/access/rights.ts';
 import { createPolicy, type Binding, type OwnRole } from '../kernel/access/roles.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { AppError } from '../kernel/errors.ts';
@@ -16,6 +17,7 @@ import { limitFailures } from './failed-attempts.ts';
 import { createApiKeys } from './keys/api-keys.ts';
 import { addKeyRoutes } from './keys/key-routes.ts';
 import type { Maker } from './keys/keys-table.ts';
+import { createRights, everybodysRights } from './known-users.ts';
 import { addMeRoute } from './me-route.ts';
 import { createIssuerKeys, type IssuerKeys } from './tokens/issuer-keys.ts';
 import { verifyToken, type TokenRules } from './tokens/verify-token.ts';
@@ -24,6 +26,7 @@ import { verifyToken, type TokenRules } from './tokens/verify-token.ts';
 export type Access = Readonly<{
   authenticate: Authenticate;
   addRoutes(app: HttpApp): void;
+  rights: Rights;
   services: readonly Service[];
 }>;
 
@@ -74,7 +77,8 @@ export function createAccess(deps: AccessDeps): Access {
               verifyKey: apiKeys === null ? undefined : keys.verify,
               async onPrincipal(principal, claims) {
                 makers.set(principal, claims);
-                if (apiKeys !== null) await keys.noteMaker(claims);
+                // While migrations are missing there may be no tables; keys need theirs.
+                if (apiKeys !== null || deps.schema.outdated() === null) await keys.noteMaker(claims);
               },
             }),
           ),
@@ -88,6 +92,15 @@ export function createAccess(deps: AccessDeps): Access {
         onRevoked: keys.forget,
       });
     },
+    rights:
+      jwt === null
+        ? { ...everybodysRights, principalOf: async () => everybody(options.mode) }
+        : createRights({
+            db,
+            policy,
+            keys: apiKeys === null ? null : keys,
+            makerOf: (one) => makers.get(one),
+          }),
     services: [
       ...(issuer === null ? [] : [createRefresh(issuer, deps)]),
       ...(apiKeys === null ? [] : [keys.service]),
@@ -97,9 +110,12 @@ export function createAccess(deps: AccessDeps): Access {
 
 /** Without authentication there is one principal, who may do everything. */
 function everybodyIs(mode: 'local' | 'none' | 'required'): Authenticate {
-  const principal: Principal =
-    mode === 'none' ? { ...localPrincipal, id: 'anonymous', name: 'anonymous' } : localPrincipal;
+  const principal = everybody(mode);
   return () => principal;
+}
+
+function everybody(mode: 'local' | 'none' | 'required'): Principal {
+  return mode === 'none' ? { ...localPrincipal, id: 'anonymous', name: 'anonymous' } : localPrincipal;
 }
 
 function createRefresh(issuer: IssuerKeys, { worker, logger }: AccessDeps): Service {

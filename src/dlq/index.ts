@@ -2,6 +2,7 @@ import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
 import { compileGlobs } from '../kernel/glob/match-glob.ts';
+import type { Rights } from '../kernel/access/rights.ts';
 import type { Service } from '../kernel/service.ts';
 import { createReaper } from '../platform/work/reaper.ts';
 import { createRunningWork, type RunningWork } from '../platform/work/running-work.ts';
@@ -36,7 +37,7 @@ import { createRedriveRunner } from './redrive/planned/redrive-runner.ts';
 import { createPolicies } from './redrive/policies/create-policies.ts';
 import type { RetryPolicy } from './redrive/policies/policies-table.ts';
 import { addPolicyRoutes } from './redrive/policies/policy-routes.ts';
-import { addRedrivePlanRoutes } from './redrive/planned/redrive-routes.ts';
+import { addRedrivePlanRoutes, type RedriveRouteDeps } from './redrive/planned/redrive-routes.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
 import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
 import type { Payloads } from './domain/payloads.ts';
@@ -79,6 +80,7 @@ export type DlqOptions = Readonly<{
   /** Patterns of the topics whose messages are stored encrypted. */
   encryptedTopics: readonly string[];
   autoRetry: readonly RetryPolicy[];
+  redrive: Readonly<{ maxWithoutApproval: number }>;
 }>;
 
 export type DlqDeps = Readonly<{
@@ -89,6 +91,7 @@ export type DlqDeps = Readonly<{
   /** Wraps the keys of encrypted messages; null if none is configured. */
   masterKey: MasterKey | null;
   wake: Wake;
+  rights: Rights;
   replica: Replica;
   clock: Clock;
   logger: Logger;
@@ -149,10 +152,13 @@ export function createDlq(deps: DlqDeps): Dlq {
   const retryDeps = createRetryDeps(deps, log, { isDeadLetterTopic, running, payloads });
   const makeId = createUuidMaker(deps.clock);
   const policies = createPolicies({ ...deps, log, makeId, isDeadLetterTopic }, options.autoRetry);
+  // Without authentication there is no second person.
+  const approvalBound = deps.rights.areKept ? options.redrive.maxWithoutApproval : null;
+  const planned: PlannedDeps = { makeId, maxItems: maxRedriveItems, rights: deps.rights, approvalBound };
   const reader = broker === null ? null : createReader({ ...deps, broker, payloads }, log, isDeadLetterTopic);
 
   return {
-    addRoutes: (app, stopping) => addRoutes(app, deps, { ...retryDeps, makeId, stopping }),
+    addRoutes: (app, stopping) => addRoutes(app, deps, { ...retryDeps, planned, stopping }),
     reader,
     reaper: createReaper({
       slice: 'dlq',
@@ -169,7 +175,7 @@ export function createDlq(deps: DlqDeps): Dlq {
     redrives: createRedriveRunner({
       ...retryDeps,
       db,
-      maxItems: maxRedriveItems,
+      ...planned,
       outageMs: redriveOutageMs,
       decide: decideMessages,
       broker,
@@ -186,21 +192,22 @@ export function createDlq(deps: DlqDeps): Dlq {
   };
 }
 
+type PlannedDeps = Pick<RedriveRouteDeps, 'makeId' | 'maxItems' | 'rights' | 'approvalBound'>;
+
 function addRoutes(
   app: HttpApp,
   { db, broker }: DlqDeps,
-  { makeId, ...retryDeps }: RetryAllDeps & Readonly<{ makeId: () => string }>,
+  { planned, ...retryDeps }: RetryAllDeps & Readonly<{ planned: PlannedDeps }>,
 ): void {
   const { isDeadLetterTopic, isAllowedTarget, stopping, payloads } = retryDeps;
   // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
   app.setReplySerializer((payload) => stringifyWithRaw(payload));
   addBrowseRoutes(app, { db, broker, payloads, isJson: isJsonForPostgres });
-  addRedriveRoutes(app, retryDeps);
+  addRedriveRoutes(app, { ...retryDeps, rights: planned.rights });
   addRedrivePlanRoutes(app, {
     db,
     payloads,
-    makeId,
-    maxItems: maxRedriveItems,
+    ...planned,
     stopping,
     hasBroker: broker !== null,
   });

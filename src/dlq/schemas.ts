@@ -178,6 +178,7 @@ export const RetryAllSchema: TSchema = Type.Object({
         'target_missing',
         'target_not_writable',
         'target_not_allowed',
+        'target_not_in_scope',
       ]),
       topic: Type.String({ examples: ['orders.dlq.v1'] }),
       count: Type.Integer(),

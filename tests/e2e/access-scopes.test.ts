@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import type { DeclaredRoute, RouteScope } from '../../src/platform/http/access/route-access.ts';
 import { type ApiClient } from '../support/api-client.ts';
+import { redriveInState } from '../support/redrives.ts';
 import { everyRole, startGuardedSystem, type GuardedSystem } from '../support/guarded-system.ts';
 
 /**
@@ -11,7 +12,7 @@ import { everyRole, startGuardedSystem, type GuardedSystem } from '../support/gu
  * both, from what the routes declare.
  */
 type Side = 'in' | 'out';
-type Items = Readonly<Record<'message' | 'job' | 'order' | 'saga', string>>;
+type Items = Readonly<Record<'message' | 'job' | 'order' | 'saga' | 'redrive', string>>;
 
 let guarded: GuardedSystem;
 let scoped: readonly (DeclaredRoute & Readonly<{ scope: RouteScope }>)[];
@@ -34,6 +35,7 @@ before(async () => {
   });
   const admin = await guarded.as(['sys_admin']);
   items = { in: await makeItems(admin, 'in'), out: await makeItems(admin, 'out') };
+  for (const { redrive } of Object.values(items)) await redriveInState(admin, redrive, 'planned');
   scoped = (await guarded.system.routes()).flatMap((route) =>
     typeof route.access === 'object' && route.access.scope !== undefined
       ? [{ ...route, scope: route.access.scope }]
@@ -68,9 +70,14 @@ async function makeItems(admin: ApiClient, side: Side): Promise<Items> {
     WHERE job_id = ${dead.job_id}`);
   const saga = await made<{ saga_id: string }>('/api/v1/sagas', { workflow_name: name, payload: {} });
   await makeSource(side);
+  await makePolicy(side);
   const placed = await made<{ id: number }>('/api/v1/outbox/orders', order, { 'idempotency-key': key });
+  const message = await makeMessage(side);
+  const filter = { topic: `${side}.a` };
+  const redrive = await made<{ id: string }>('/api/v1/dlq/redrives', { filter, reason: 'a test' });
   return {
-    message: await makeMessage(side),
+    message,
+    redrive: redrive.id,
     job: job.job_id,
     saga: saga.saga_id,
     order: String(placed.id),
@@ -99,15 +106,33 @@ async function makeSource(side: Side): Promise<void> {
     VALUES ('gone', ${`${side}.a`}, gen_random_uuid(), 0, 0, 1, 1, ${side === 'in' ? 1 : 0})`);
 }
 
+async function makePolicy(side: Side): Promise<void> {
+  const definition = {
+    topics: [`${side}.*`],
+    error_classes: null,
+    fingerprints: null,
+    delay_seconds: 60,
+    backoff: 1,
+    max_attempts: 3,
+    rate_per_second: null,
+    canary: null,
+  };
+  await guarded.system.db.query(sql`
+    INSERT INTO dlq.retry_policies (name, place, definition)
+    VALUES (${`${side}-a`}, 1, ${JSON.stringify(definition)}::jsonb)`);
+}
+
 function pathOf({ path, scope }: (typeof scoped)[number], side: Side): string {
-  const { message, job, order, saga } = items[side];
-  const id = path.includes('/dlq/') ? message : path.includes('/jobs/') ? job : order;
+  const { message, job, order, saga, redrive } = items[side];
+  const ofDlq = path.includes('/redrives/') ? redrive : message;
+  const id = path.includes('/dlq/') ? ofDlq : path.includes('/jobs/') ? job : order;
   const filled = path
     .replace(':saga_id', saga)
     .replace(':id', id)
     .replace(':step', 'one')
     .replace(':version', '0')
     .replace(':partition', '0')
+    .replace('/policies/:name', `/policies/${side}-a`)
     .replace(':fingerprint', encodeURIComponent(fingerprint))
     .replace(':key', `test-key-${side}`)
     .replace(/:(queue|name|topic)/, nameOf[scope.by][side]);
@@ -136,6 +161,9 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/dlq/messages/:id/route': (topic) => ({ target_topic: topic, reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/reopen': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/edit': (topic) => ({ target_topic: topic, reason: 'a test' }),
+  'POST /api/v1/dlq/redrives/:id/approve': () => ({ reason: 'a test' }),
+  'POST /api/v1/dlq/policies/:name/pause': () => ({ reason: 'a test' }),
+  'POST /api/v1/dlq/policies/:name/resume': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/sources/:topic/:partition/seek': () => ({ earliest: true, reason: 'a test' }),
   'POST /api/v1/jobs/queues/:queue/claim': () => ({ worker: 'w' }),
   'POST /api/v1/outbox/orders/:id/supersede': () => ({ idempotency_key: 'test-key-body', request: {} }),
@@ -155,7 +183,9 @@ async function call(route: (typeof scoped)[number], side: Side, role: string) {
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const text = await response.text();
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  if (isStream) await response.body?.cancel();
+  const text = isStream ? '{}' : await response.text();
   const error =
     response.status < 400 ? null : (JSON.parse(text) as { error: { code: string; message: string } });
   return {
@@ -168,6 +198,9 @@ async function call(route: (typeof scoped)[number], side: Side, role: string) {
 }
 
 const isList = ({ scope }: (typeof scoped)[number]): boolean => scope.in === 'list';
+/** What a plan selects, tests/e2e/access-redrives.test.ts shows. */
+const isPlan = ({ method, path }: DeclaredRoute): boolean =>
+  `${method} ${path}` === 'POST /api/v1/dlq/redrives';
 
 test('every list shows what is in scope and nothing else, and counts only that', async () => {
   const lists = scoped.filter(isList).filter(({ path }) => !path.endsWith('/ids'));
@@ -223,7 +256,13 @@ test('the books are balanced as far as the role sees them', async () => {
 
 test('ids are completed only in scope', async () => {
   for (const { path } of scoped.filter((route) => isList(route) && route.path.endsWith('/ids'))) {
-    const kind = path.includes('/dlq/') ? 'message' : path.includes('/jobs/') ? 'job' : 'saga';
+    const kind = path.includes('/redrives/')
+      ? 'redrive'
+      : path.includes('/dlq/')
+        ? 'message'
+        : path.includes('/jobs/')
+          ? 'job'
+          : 'saga';
     const narrow = await guarded.as(['narrow_sys_admin']);
     for (const side of ['in', 'out'] as const) {
       const found = await narrow.get<{ ids: readonly unknown[] }>(`${path}?prefix=${items[side][kind]}`);
@@ -235,7 +274,7 @@ test('ids are completed only in scope', async () => {
 for (const role of everyRole)
   test(`a narrowed ${role} reaches no item out of scope`, async () => {
     const admin = await guarded.as(['sys_admin']);
-    for (const route of scoped.filter((one) => !isList(one))) {
+    for (const route of scoped.filter((one) => !isList(one) && !isPlan(one))) {
       const { about, status, code, text } = await call(route, 'out', `narrow_${role}`);
       assert.ok(
         status === 404 || (status === 403 && code === 'SYS_AUTH_PERMISSION_DENIED'),
@@ -261,6 +300,8 @@ test('an item out of scope is reported like one that does not exist', async () =
     ['/api/v1/sagas/', items.out.saga, unknown],
     ['/api/v1/outbox/orders/', items.out.order, '999999'],
     ['/api/v1/workflows/', 'out-a', 'out-b'],
+    ['/api/v1/dlq/policies/', 'out-a', 'out-b'],
+    ['/api/v1/dlq/redrives/', items.out.redrive, unknown],
     ['/api/v1/outbox/ledger/', 'test-key-out', 'test-key-none'],
   ] as const) {
     const [hidden, missing] = [await narrow.get(`${path}${id}`), await narrow.get(`${path}${other}`)];
@@ -274,7 +315,9 @@ test('an item out of scope is reported like one that does not exist', async () =
 test('a narrowed admin reaches every item in scope', async () => {
   // What deletes comes last.
   const order = ({ method }: DeclaredRoute): number => ['GET', 'POST', 'DELETE'].indexOf(method);
-  for (const route of scoped.filter((one) => !isList(one)).toSorted((a, b) => order(a) - order(b))) {
+  const isApproval = ({ path }: DeclaredRoute): boolean => path.endsWith('/approve');
+  const acts = scoped.filter((one) => !isList(one) && !isPlan(one) && !isApproval(one));
+  for (const route of acts.toSorted((a, b) => order(a) - order(b))) {
     const { about, status, text } = await call(route, 'in', 'narrow_sys_admin');
     assert.ok(
       status !== 401 && status !== 403 && (status !== 404 || text.includes('queue not found')),

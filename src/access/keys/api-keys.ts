@@ -8,12 +8,17 @@ import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Wake } from '../../platform/work/wake.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { createKeyCache } from './key-cache.ts';
+import { noteUser } from '../known-users.ts';
 import { findKey, keysChannel, noteMaker, noteUse, type Maker } from './keys-table.ts';
-import { verifyKey } from './verify-key.ts';
+import { principalOfKey, verifyKey } from './verify-key.ts';
 
 export type ApiKeys = Readonly<{
   verify(key: string): Promise<Principal>;
-  /** Roles of a maker that a newer token no longer has are lost to the maker's keys. */
+  /** What the key may do now, without its secret; null if it is unknown, revoked or expired. */
+  principalOf(id: string): Promise<Principal | null>;
+  /** The subject of the user who made the key; null if it is unknown. */
+  makerOf(id: string): Promise<string | null>;
+  /** Roles that a newer token no longer has are lost to the keys of its user, and to what the user has started. */
   noteMaker(maker: Maker): Promise<void>;
   /** After a revocation in this process; other processes are notified. */
   forget(): void;
@@ -59,10 +64,18 @@ export function createApiKeys({ db, wake, worker, policy, schema, log }: ApiKeys
       requireTable();
       return verifyKey({ policy, findKey: cache.find, onUse }, key);
     },
+    async principalOf(id) {
+      const key = await cache.find(id);
+      return key === null || key.isRevoked || key.isExpired ? null : principalOfKey(key, policy);
+    },
+    async makerOf(id) {
+      const key = await cache.find(id);
+      return key === null ? null : `user:${key.maker}`;
+    },
     async noteMaker(maker) {
       if (!seen.isNewer(maker.id, maker.issuedAtMs, 0)) return;
       requireTable();
-      await noteMaker(db, maker);
+      await Promise.all([noteMaker(db, maker), noteUser(db, maker)]);
       seen.set(maker.id, maker.issuedAtMs);
       cache.clear();
     },

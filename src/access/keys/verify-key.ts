@@ -30,7 +30,10 @@ export async function verifyKey({ policy, findKey, onUse }: VerifyKeyDeps, text:
 }
 
 /** May do what its role and the bindings of the key give, as far as its maker may do it now. */
-function principalOfKey({ id, name, role, scope, maker, makerRoles }: CheckedKey, policy: Policy): Principal {
+export function principalOfKey(
+  { id, name, role, scope, maker, makerRoles }: CheckedKey,
+  policy: Policy,
+): Principal {
   const given = policy
     .grantsOfRole(role)
     .map((grant) => (scope === null ? grant : { ...grant, scopes: [...grant.scopes, scope] }));

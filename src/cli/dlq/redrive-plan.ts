@@ -90,7 +90,11 @@ export const plan = sliceCommand(
       untilPlanned(session, id, stopAsked),
     );
     printRedrive(planned, session);
-    if (planned.state === 'planned')
+    if (planned.state === 'awaiting_approval')
+      session.print.note(
+        `a second person approves it with \`redrive dlq redrive approve ${id} --reason …\`; it expires after a day`,
+      );
+    else if (planned.state === 'planned')
       session.print.note(`\`redrive dlq redrive start ${id}\` starts it; it expires after a day`);
     else if (planned.state === 'planning')
       session.print.note(

@@ -111,7 +111,7 @@ const exclusionColumns: readonly Column<Redrive['excluded'][number]>[] = [
 ];
 
 function planFacts({ state, keys, fingerprints, eta_seconds: seconds }: Redrive): readonly Fact[] {
-  const isOpen = state === 'planned' || state === 'running';
+  const isOpen = state === 'planned' || state === 'awaiting_approval' || state === 'running';
   return [
     ['causes', fingerprints.length === 0 ? null : String(fingerprints.length)],
     [

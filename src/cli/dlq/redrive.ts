@@ -145,19 +145,28 @@ const items = listCommand<Item>({
   ],
 });
 
-type CommandName = 'start' | 'pause' | 'resume' | 'cancel';
+const requiredReason = {
+  flags: '--reason <text>',
+  text: 'reason, for the record',
+  isRequired: true,
+} as const;
+
+type CommandName = 'approve' | 'start' | 'pause' | 'resume' | 'cancel';
 
 function change(name: CommandName, description: string): AddCommand {
   return apiCommand<Redrive>({
     name,
     description,
     route: `POST /api/v1/dlq/redrives/{id}/${name}`,
-    inputs: [redriveId, reason],
-    examples: [`redrive dlq redrive ${name} ${example}`],
+    inputs: [redriveId, name === 'approve' ? requiredReason : reason],
+    examples: [
+      `redrive dlq redrive ${name} ${example}${name === 'approve' ? " --reason 'the plan is right'" : ''}`,
+    ],
     print({ id, state, counts }, { print }) {
       const { in_flight: inFlight = 0 } = counts;
       print.line(`${id} ${print.paint(toneOf({ state }), escapeText(state))}`);
       if (inFlight > 0 && state !== 'running') print.note(`${inFlight} messages in flight are still settled`);
+      if (name === 'approve') print.note(`approved; \`redrive dlq redrive start ${id}\` starts it`);
       if (state === 'running') print.note(`\`redrive dlq redrive watch ${id}\` follows it`);
     },
   });
@@ -227,6 +236,7 @@ export const redrive: AddCommand = (slice, terminal) =>
       Read: [list, show, items, watch, receipt],
       Change: [
         plan,
+        change('approve', 'approve a large plan of somebody else'),
         change('start', 'start a planned redrive'),
         pace,
         canary,

@@ -116,6 +116,7 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ['target_not_allowed', 'target topic is not in dlq.allowed_targets'],
   ['target_missing', 'target topic does not exist'],
   ['target_not_writable', 'no permission to write to the target topic'],
+  ['target_not_in_scope', 'your role does not cover the target topic'],
 ]);
 
 const explain = (reason: string): string => explanations.get(reason) ?? reason;

@@ -680,6 +680,7 @@ export type Operations = {
         | readonly (
             | 'planning'
             | 'planned'
+            | 'awaiting_approval'
             | 'running'
             | 'paused'
             | 'stopped'
@@ -703,6 +704,7 @@ export type Operations = {
         state:
           | 'planning'
           | 'planned'
+          | 'awaiting_approval'
           | 'running'
           | 'paused'
           | 'stopped'
@@ -714,6 +716,12 @@ export type Operations = {
         filter: Readonly<Record<string, unknown>>;
         reason: string;
         actor: string;
+        started_by: string | null;
+        approval: Readonly<{
+          actor: string;
+          at: string;
+          reason: string;
+        }> | null;
         policy: string | null;
         frozen_at: string | null;
         options: Readonly<{
@@ -811,6 +819,7 @@ export type Operations = {
       state:
         | 'planning'
         | 'planned'
+        | 'awaiting_approval'
         | 'running'
         | 'paused'
         | 'stopped'
@@ -832,6 +841,7 @@ export type Operations = {
         status:
           | 'planning'
           | 'planned'
+          | 'awaiting_approval'
           | 'running'
           | 'paused'
           | 'stopped'
@@ -871,6 +881,15 @@ export type Operations = {
         | null
         | undefined;
       reason?: string | undefined;
+    }>;
+    answer: Redrive;
+  };
+  /** Approve a large redrive as a second person. For a plan that awaits approval: it has more than `dlq.redrive.max_without_approval` messages, together with what its starter sent in the last hour. Not by a key, nor by whoever planned or changed it. A later change voids the approval. */
+  approveRedrive: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason: string;
     }>;
     answer: Redrive;
   };
@@ -1129,7 +1148,8 @@ export type Operations = {
           | 'no_value'
           | 'target_missing'
           | 'target_not_writable'
-          | 'target_not_allowed';
+          | 'target_not_allowed'
+          | 'target_not_in_scope';
         topic: string;
         count: number;
       }>[];

@@ -34,6 +34,7 @@ export const operations = {
   findRedriveIds: { method: 'GET', path: '/api/v1/dlq/redrives/ids' },
   getRedrive: { method: 'GET', path: '/api/v1/dlq/redrives/{id}' },
   patchRedrive: { method: 'PATCH', path: '/api/v1/dlq/redrives/{id}', takesTag: true },
+  approveRedrive: { method: 'POST', path: '/api/v1/dlq/redrives/{id}/approve' },
   cancelRedrive: { method: 'POST', path: '/api/v1/dlq/redrives/{id}/cancel' },
   followRedrive: { method: 'GET', path: '/api/v1/dlq/redrives/{id}/events', isText: true },
   listRedriveItems: { method: 'GET', path: '/api/v1/dlq/redrives/{id}/items' },

@@ -691,6 +691,7 @@ export type Redrive = Readonly<{
   state:
     | 'planning'
     | 'planned'
+    | 'awaiting_approval'
     | 'running'
     | 'paused'
     | 'stopped'
@@ -702,6 +703,12 @@ export type Redrive = Readonly<{
   filter: Readonly<Record<string, unknown>>;
   reason: string;
   actor: string;
+  started_by: string | null;
+  approval: Readonly<{
+    actor: string;
+    at: string;
+    reason: string;
+  }> | null;
   policy: string | null;
   frozen_at: string | null;
   options: Readonly<{
@@ -751,6 +758,7 @@ export type Redrive = Readonly<{
       | 'target_missing'
       | 'target_not_writable'
       | 'target_not_allowed'
+      | 'target_not_in_scope'
       | 'archived'
       | 'not_found';
     count: number;

@@ -44,6 +44,13 @@ export const dlq = section({
     description:
       'policies that retry dead letters automatically; the first one that matches a message retries it. Off by default',
   }),
+  redrive: section({
+    max_without_approval: wholeNumber(1, 1_000_000, {
+      default: 1000,
+      description:
+        'messages that a person may send or decide about in bulk within an hour without the approval of a second person; holds with authentication',
+    }),
+  }),
   partition_lease: duration('3s', '10m', {
     default: '15s',
     description: 'how long the partitions of a crashed replica stay leased',

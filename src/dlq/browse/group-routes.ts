@@ -55,9 +55,7 @@ export function addGroupRoutes(
     async (request, reply) => {
       await request.reserveAnswer(detailsBytes);
       const names = namesFor(request);
-      return reply.send(
-        presentDetails(await findGroup(db, request.params.fingerprint, { names, payloads })),
-      );
+      return reply.send(presentDetails(await findGroup(db, request.params.fingerprint, { names, payloads })));
     },
   );
 }

@@ -4,15 +4,18 @@
  *   planning --planned-->  planned --start--> running --finish--> finished
  *            --fail-->     failed          --pause--> paused  --resume--> running
  *                                          --stop-->  stopped --resume--> running
- *   planned --expire--> expired
- *   planning, planned, running, paused, stopped --cancel--> cancelled
+ *   planning, planned --await_approval--> awaiting_approval --start--> running
+ *   planned, awaiting_approval --expire--> expired
+ *   planning, planned, awaiting_approval, running, paused, stopped --cancel--> cancelled
  *
+ * A large plan awaits the approval of a second person (see `approval.ts`); without it the start is refused.
  * `stopped` is an outage that lasted too long: it needs attention. Only a running redrive claims messages. What it has
  * claimed is settled in every state.
  */
 export const redriveStates = [
   'planning',
   'planned',
+  'awaiting_approval',
   'running',
   'paused',
   'stopped',
@@ -50,20 +53,32 @@ export const planLifeHours = 24;
 export const redriveCommands = ['start', 'pause', 'resume', 'cancel'] as const;
 export type RedriveCommand = (typeof redriveCommands)[number];
 
-export const redriveChanges = [...redriveCommands, 'planned', 'fail', 'expire', 'stop', 'finish'] as const;
+export const redriveChanges = [
+  ...redriveCommands,
+  'planned',
+  'await_approval',
+  'fail',
+  'expire',
+  'stop',
+  'finish',
+] as const;
 export type RedriveChange = (typeof redriveChanges)[number];
 
 const legal: Readonly<Record<RedriveChange, Readonly<{ from: readonly RedriveState[]; to: RedriveState }>>> =
   {
     planned: { from: ['planning'], to: 'planned' },
     fail: { from: ['planning'], to: 'failed' },
-    expire: { from: ['planned'], to: 'expired' },
-    start: { from: ['planned'], to: 'running' },
+    await_approval: { from: ['planning', 'planned'], to: 'awaiting_approval' },
+    expire: { from: ['planned', 'awaiting_approval'], to: 'expired' },
+    start: { from: ['planned', 'awaiting_approval'], to: 'running' },
     pause: { from: ['running'], to: 'paused' },
     stop: { from: ['running'], to: 'stopped' },
     resume: { from: ['paused', 'stopped'], to: 'running' },
     finish: { from: ['running'], to: 'finished' },
-    cancel: { from: ['planning', 'planned', 'running', 'paused', 'stopped'], to: 'cancelled' },
+    cancel: {
+      from: ['planning', 'planned', 'awaiting_approval', 'running', 'paused', 'stopped'],
+      to: 'cancelled',
+    },
   };
 
 /** The states in which the change is legal, for the WHERE of its UPDATE. */

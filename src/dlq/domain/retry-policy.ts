@@ -82,6 +82,8 @@ export function nextStep({ state, isConfigured, round, isRested }: PolicyFacts):
   if (round === 'gone') return 'close';
   switch (round.state) {
     case 'planning':
+    // Policies need no approval: they are part of the configuration.
+    case 'awaiting_approval':
     case 'running':
     case 'paused':
       return 'wait';

@@ -1,4 +1,6 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isDue, hasValue } from '../messages-table.ts';
 import type { Keyset } from '../stored-message.ts';
@@ -20,23 +22,24 @@ export async function startBulk(db: Queryable): Promise<BulkStart> {
 /** Where due messages go: whether any matches by the original topic, and the targets of those read from the topic. */
 export type DueTargets = Readonly<{ hasOwn: boolean; others: readonly string[] }>;
 
-export async function findDueTargets(db: Queryable, topic: string): Promise<DueTargets> {
+export async function findDueTargets(db: Queryable, topic: string, names: NameFilter): Promise<DueTargets> {
   const own = await db.query(sql`
-    SELECT 1 FROM dlq.dlq_messages t WHERE ${inTopic(topic, 'original')} AND ${isDue} LIMIT 1`);
+    SELECT 1 FROM dlq.dlq_messages t WHERE ${inTopic(topic, 'original', names)} AND ${isDue} LIMIT 1`);
   const others = await db.query<{ topic: string }>(sql`
     SELECT DISTINCT t.original_topic AS topic FROM dlq.dlq_messages t
-    WHERE ${inTopic(topic, 'source')} AND t.status = 'PENDING'`);
+    WHERE ${inTopic(topic, 'source', names)} AND t.status = 'PENDING'`);
   return { hasOwn: own.length > 0, others: others.map((row) => row.topic) };
 }
 
-/** Whether a message, live or archived, or a partition that was ever read has this topic. */
-export async function isKnownTopic(db: Queryable, topic: string): Promise<boolean> {
+/** Whether a message, live or archived, or a partition that was ever read has this topic, as far as the caller may see. */
+export async function isKnownTopic(db: Queryable, topic: string, names: NameFilter): Promise<boolean> {
+  const isInScope = isNamed(sql`original_topic`, names);
   const rows = await db.query<{ is_known: boolean }>(sql`
-    SELECT EXISTS (SELECT 1 FROM dlq.dlq_messages WHERE original_topic = ${topic})
-        OR EXISTS (SELECT 1 FROM dlq.dlq_messages WHERE source_topic = ${topic})
-        OR EXISTS (SELECT 1 FROM dlq.source_partitions WHERE topic = ${topic})
-        OR EXISTS (SELECT 1 FROM dlq.dlq_messages_archive WHERE original_topic = ${topic})
-        OR EXISTS (SELECT 1 FROM dlq.dlq_messages_archive WHERE source_topic = ${topic}) AS is_known`);
+    SELECT EXISTS (SELECT 1 FROM dlq.dlq_messages WHERE original_topic = ${topic} AND ${isInScope})
+        OR EXISTS (SELECT 1 FROM dlq.dlq_messages WHERE source_topic = ${topic} AND ${isInScope})
+        OR EXISTS (SELECT 1 FROM dlq.source_partitions WHERE topic = ${topic} AND ${isNamed(sql`topic`, names)})
+        OR EXISTS (SELECT 1 FROM dlq.dlq_messages_archive WHERE original_topic = ${topic} AND ${isInScope})
+        OR EXISTS (SELECT 1 FROM dlq.dlq_messages_archive WHERE source_topic = ${topic} AND ${isInScope}) AS is_known`);
   return rows[0]?.is_known === true;
 }
 
@@ -54,20 +57,21 @@ export type Untouched = Readonly<{
 
 export async function countUntouched(
   db: Queryable,
-  topic: string,
-  since: BulkStart,
+  { topic, names, since }: Pick<BulkFilter, 'topic' | 'names' | 'since'>,
 ): Promise<readonly Untouched[]> {
   const countBy = (by: MatchBy): Sql => sql`
     SELECT ${by} AS by, t.original_topic AS target, t.unroutable, t.routed AS "isRouted", ${hasValue} AS "hasValue",
            ${isInRedrive} AS "isInRedrive", count(*)::float8 AS count
     FROM dlq.dlq_messages t
-    WHERE ${inTopic(topic, by)} AND ${isDue} AND ${isUntouched(since)}
+    WHERE ${inTopic(topic, by, names)} AND ${isDue} AND ${isUntouched(since)}
     GROUP BY t.original_topic, t.unroutable, t.routed, "hasValue", "isInRedrive"`;
   return db.query<Untouched>(sql`${countBy('original')} UNION ALL ${countBy('source')}`);
 }
 
 export type BulkFilter = Readonly<{
   topic: string;
+  /** The original topics that the caller may retry. */
+  names: NameFilter;
   by: MatchBy;
   since: BulkStart;
   /** A cursor, so that the scan does not pass over finished rows again and again. */
@@ -90,7 +94,7 @@ export type Excluded = Readonly<{
 }>;
 
 /** A condition that excludes nothing is not part of the statement. */
-export function inBulkCall({ topic, by, since, after, onlyUnroutable, excluded }: BulkFilter): Sql {
+export function inBulkCall({ topic, names, by, since, after, onlyUnroutable, excluded }: BulkFilter): Sql {
   const { targets, notAllowed, keys, valueless } = excluded;
   const isAfter =
     after === null
@@ -109,7 +113,7 @@ export function inBulkCall({ topic, by, since, after, onlyUnroutable, excluded }
           SELECT refused.topic, refused.key
           FROM unnest(${keys.map((key) => key.topic)}::text[],
                       ${keys.map((key) => key.orderKey)}::bytea[]) AS refused (topic, key)))`;
-  return sql`${inTopic(topic, by)} AND ${isAfter} AND ${isUntouched(since)}
+  return sql`${inTopic(topic, by, names)} AND ${isAfter} AND ${isUntouched(since)}
     AND ${onlyUnroutable ? sql`t.unroutable` : sql`true`} AND ${hasTarget} AND ${isAllowed} AND ${isKeyFree}
     AND ${valueless ? sql`(${hasValue})` : sql`true`} AND NOT ${isInRedrive}`;
 }
@@ -126,10 +130,11 @@ const isInRedrive: Sql = sql`(
     LIMIT 1), false)
   ELSE false END)`;
 
-function inTopic(topic: string, by: MatchBy): Sql {
+function inTopic(topic: string, by: MatchBy, names: NameFilter): Sql {
+  const isInScope = isNamed(sql`t.original_topic`, names);
   return by === 'original'
-    ? sql`t.original_topic = ${topic}`
-    : sql`t.source_topic = ${topic} AND t.original_topic <> ${topic}`;
+    ? sql`t.original_topic = ${topic} AND ${isInScope}`
+    : sql`t.source_topic = ${topic} AND t.original_topic <> ${topic} AND ${isInScope}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { passes, type NameFilter } from '../../kernel/access/scope.ts';
 import type { IsAllowedTarget } from '../domain/target-rule.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { BulkFilter, DueTargets, MatchBy, Untouched } from './bulk-queries.ts';
@@ -18,6 +19,8 @@ export type BulkTargets = Readonly<{
 }>;
 
 type BulkTargetsDeps = Readonly<{
+  /** The topics to which the caller may publish. */
+  names: NameFilter;
   /** Null without a broker: then nothing is published and targets do not matter. */
   unwritable: Broker['unwritable'] | null;
   routesOf: (deadLetterTopic: string) => Reroute;
@@ -40,6 +43,8 @@ export async function findBulkTargets(
   const reasons = new Map<string, ExclusionReason>();
   for (const other of due.others) if (isDeadLetterTopic(other)) reasons.set(other, 'unroutable');
 
+  for (const target of own) if (!passes(deps.names, target)) reasons.set(target, 'target_not_in_scope');
+
   const notAllowed = new Set(
     unwritable === null
       ? []
@@ -51,7 +56,7 @@ export async function findBulkTargets(
     reasons.set(target, reason);
     return reason;
   };
-  const toCheck = [...(due.hasOwn ? own : []), ...due.others.filter((name) => !reasons.has(name))];
+  const toCheck = [...(due.hasOwn ? own : []), ...due.others].filter((name) => !reasons.has(name));
   if (unwritable !== null && toCheck.length > 0)
     for (const [target, { problem }] of await unwritable([...new Set(toCheck)])) exclude(target, problem);
 

@@ -1,3 +1,4 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import { AppError, messageOf } from '../../kernel/errors.ts';
 import { findBulkTargets } from './bulk-targets.ts';
 import { countUntouched, findDueTargets, isKnownTopic, startBulk } from './bulk-queries.ts';
@@ -13,21 +14,26 @@ export type RetryAllDeps = BulkDeps &
  * Retries every retryable message of a topic, each at most once per call: rows touched or stored since the call began
  * are left out. It checks the targets first and does not claim messages for topics that do not exist or are not
  * writable. An outage ends the call; claimed messages that were not sent are released. The result counts every
- * message that was due.
+ * message that was due. A narrowed role retries only messages whose original topic and target are in its scope.
  */
-export async function retryAll(deps: RetryAllDeps, topic: string, actor: string): Promise<RetryAllResult> {
+export async function retryAll(
+  deps: RetryAllDeps,
+  topic: string,
+  actor: string,
+  names: NameFilter = null,
+): Promise<RetryAllResult> {
   const { db } = deps.worker;
   while ((await reapAttempts(db)) > 0);
   const since = await startBulk(db);
-  const due = await findDueTargets(db, topic);
+  const due = await findDueTargets(db, topic, names);
   const isEmpty = !due.hasOwn && due.others.length === 0;
-  if (isEmpty && !(await isKnownTopic(db, topic))) throw topicNotFound(topic);
-  const targets = await findBulkTargets(deps, topic, due).catch((error: unknown) => {
+  if (isEmpty && !(await isKnownTopic(db, topic, names))) throw topicNotFound(topic);
+  const targets = await findBulkTargets({ ...deps, names }, topic, due).catch((error: unknown) => {
     throw unavailable(messageOf(error));
   });
 
   const order = deps.republishKey === 'original' ? createKeyOrder() : null;
-  const call: BulkCall = { topic, actor, since, targets, order, tally: createRetryTally() };
+  const call: BulkCall = { topic, names, actor, since, targets, order, tally: createRetryTally() };
   await retryStream(deps, call, 'original');
   await retryStream(deps, call, 'source');
   await addUntouched(deps, call);
@@ -40,9 +46,12 @@ export async function retryAll(deps: RetryAllDeps, topic: string, actor: string)
 }
 
 /** Counts due messages that no claim found: excluded, locked, or not reached when the call ended. */
-async function addUntouched(deps: RetryAllDeps, { topic, since, targets, tally }: BulkCall): Promise<void> {
+async function addUntouched(
+  deps: RetryAllDeps,
+  { topic, names, since, targets, tally }: BulkCall,
+): Promise<void> {
   const hasEnded = tally.ended() !== null || deps.stopping.aborted;
-  for (const group of await countUntouched(deps.worker.db, topic, since)) {
+  for (const group of await countUntouched(deps.worker.db, { topic, names, since })) {
     const reason = targets.reasonFor(group);
     if (reason !== null) tally.exclude(reason, group.target, group.count);
     else tally.add(hasEnded ? 'remaining' : 'skipped', group.count);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Act } from '../../kernel/audit/act.ts';
+import { passes, type NameFilter } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
@@ -51,11 +52,11 @@ export type RetryResult = Readonly<{ status: Status; published: boolean }>;
 export async function retryMessage(
   deps: RetryDeps,
   id: string,
-  { actor, act }: Readonly<{ actor: string; act: Act }>,
+  { actor, act, names = null }: Readonly<{ actor: string; act: Act; names?: NameFilter }>,
 ): Promise<RetryResult> {
   const message = await findRetryable(deps, id);
   const reroute = rerouteOf(deps, message);
-  requireAllowed(deps, message, reroute);
+  requireAllowed(deps, message, { reroute, names });
   if (deps.publish !== null && !message.hasValue) throw valueless(message);
 
   const runsAlone = message.leaseLost && message.retryCount + 1 >= message.maxRetries;
@@ -85,9 +86,20 @@ function rerouteOf(deps: RetryDeps, message: MessageHead): Reroute {
 }
 
 /** Without a broker nothing is published, so targets do not matter. */
-function requireAllowed(deps: RetryDeps, message: MessageHead, reroute: Reroute): void {
-  if (deps.publish === null || message.isRouted) return;
+function requireAllowed(
+  deps: RetryDeps,
+  message: MessageHead,
+  { reroute, names }: Readonly<{ reroute: Reroute; names: NameFilter }>,
+): void {
+  if (deps.publish === null) return;
   const target = (message.unroutable ? reroute.unroutable : reroute.misnamed) ?? message.originalTopic;
+  if (!passes(names, target))
+    throw new AppError(
+      'SYS_AUTH_PERMISSION_DENIED',
+      'forbidden',
+      `this message goes to ${target}, which your role does not cover`,
+    );
+  if (message.isRouted) return;
   if (!deps.isAllowedTarget(target))
     throw conflict(
       `message must not be published to ${target}: dlq.allowed_targets does not list it; add it there, or route this message`,

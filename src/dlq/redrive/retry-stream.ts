@@ -1,3 +1,4 @@
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Broker, PublishResult } from '../../platform/broker/port.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -23,6 +24,8 @@ export type BulkDeps = RetryDeps &
 /** One bulk call: what it works on, and what it has found out so far. */
 export type BulkCall = Readonly<{
   topic: string;
+  /** The original topics that the caller may retry. */
+  names: NameFilter;
   actor: string;
   since: BulkStart;
   targets: BulkTargets;
@@ -164,7 +167,7 @@ async function claimInTopic(
   { call, by }: Stream,
   { after, limit, alone }: Readonly<{ after: Keyset | null; limit: number; alone: boolean }>,
 ): Promise<ClaimedBatch> {
-  const { topic, since, actor, targets, order } = call;
+  const { topic, names, since, actor, targets, order } = call;
   const { reroute, onlyUnroutable } = targets.routesFor(by);
   const excluded = {
     targets: targets.excluded(),
@@ -172,7 +175,7 @@ async function claimInTopic(
     keys: order?.refused() ?? [],
     valueless: deps.publish !== null,
   };
-  const where = sql`${inBulkCall({ topic, by, since, after, onlyUnroutable, excluded })}
+  const where = sql`${inBulkCall({ topic, names, by, since, after, onlyUnroutable, excluded })}
     AND ${alone ? mustRunAlone : sql`NOT ${mustRunAlone}`}`;
   return claimMessages(deps, where, { actor, limit, reroute });
 }

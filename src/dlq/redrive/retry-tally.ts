@@ -5,7 +5,8 @@ export type ExclusionReason =
   | 'no_value'
   | 'target_missing'
   | 'target_not_writable'
-  | 'target_not_allowed';
+  | 'target_not_allowed'
+  | 'target_not_in_scope';
 
 export type Exclusion = Readonly<{ reason: ExclusionReason; topic: string; count: number }>;
 

@@ -16,6 +16,7 @@ export const permissions = [
   'dlq:payloads:view',
   'dlq:redrives:view',
   'dlq:redrives:plan',
+  'dlq:redrives:approve',
   'dlq:redrives:start',
   'dlq:redrives:pause',
   'dlq:redrives:cancel',

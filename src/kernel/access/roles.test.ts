@@ -17,11 +17,11 @@ test('auditors see everything but payloads, and change nothing', () => {
     );
 });
 
-test('operators do not delete, discard, route, edit or start redrives', () => {
+test('operators do not delete, discard, route or edit, nor approve redrives', () => {
   for (const permission of permissions.filter((one) => has('sys_operator', one)))
     assert.doesNotMatch(
       permission,
-      /:(delete|discard|route|skip|supersede|start|retry-all|manage|register)$/,
+      /:(delete|discard|route|skip|supersede|approve|retry-all|manage|register)$/,
     );
   assert.ok(has('sys_operator', 'dlq:messages:retry') && has('sys_operator', 'dlq:payloads:view'));
 });

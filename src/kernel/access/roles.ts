@@ -13,6 +13,7 @@ const builtIn = {
     'dlq:messages:mark-dead',
     'dlq:messages:reopen',
     'dlq:redrives:plan',
+    'dlq:redrives:start',
     'dlq:redrives:pause',
     'dlq:redrives:cancel',
     'outbox:orders:cancel',

@@ -13,6 +13,8 @@ export type TableWithIds = Readonly<{
   isArchive: boolean;
   /** The column that scopes are about; without it nobody with a narrowed role sees the table. */
   name?: Sql;
+  /** Instead of `name`, for items with several names. */
+  isInScope?: (names: NameFilter) => Sql;
 }>;
 
 type FoundRow = { id: string; status: string; createdAt: Date; isArchived: boolean };
@@ -25,10 +27,10 @@ export function findIds(
   { limit, names = null }: Readonly<{ limit: number; names?: NameFilter }>,
 ): Promise<readonly FoundRow[]> {
   const ranges = tables.map(
-    ({ table, id, status = sql`status`, isArchive, name = sql`NULL::text` }) => sql`(
+    ({ table, id, status = sql`status`, isArchive, name = sql`NULL::text`, isInScope }) => sql`(
       SELECT t.${id} AS id, t.${status}::text AS status, t.created_at, ${isArchive}::boolean AS is_archived
       FROM ${table} t
-      WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid AND ${isNamed(name, names)}
+      WHERE t.${id} BETWEEN ${first}::uuid AND ${last}::uuid AND ${isInScope?.(names) ?? isNamed(name, names)}
       ORDER BY t.${id}
       LIMIT ${limit})`,
   );

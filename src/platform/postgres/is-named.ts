@@ -2,6 +2,13 @@ import type { NameFilter } from '../../kernel/access/scope.ts';
 import { likePattern } from '../../kernel/glob/like-pattern.ts';
 import { joinSql, sql, type Sql } from './sql.ts';
 
+/** Whether the filter lets all names in the column through, an array with at least one. */
+export function areNamed(column: Sql, names: NameFilter): Sql {
+  if (names === null) return sql`true`;
+  return sql`(cardinality(${column}) > 0 AND NOT EXISTS (
+    SELECT 1 FROM unnest(${column}) AS one (name) WHERE NOT ${isNamed(sql`one.name`, names)}))`;
+}
+
 /** Whether the filter lets the name in the column through; says the same as `passes`. */
 export function isNamed(column: Sql, names: NameFilter): Sql {
   if (names === null) return sql`true`;

@@ -24,7 +24,7 @@ export function RedriveActions({ redrive, handle }: Props) {
   const ask = (action: Action) => (): void => {
     if (action.reason === undefined) action.run(setConfirmation);
   };
-  const isNew = state === 'planned' || state === 'planning';
+  const isNew = state === 'planned' || state === 'awaiting_approval' || state === 'planning';
   usePageKeys({
     '$mod+Enter': isNew ? ask(start) : undefined,
     p: state === 'running' || state === 'paused' ? ask(toggle) : undefined,
@@ -81,7 +81,7 @@ function useStart({ kind, counts, targets, state }: Redrive, handle: RedriveHand
 export function useCancel({ state, counts }: Redrive, handle: RedriveHandle): Action {
   const t = useText(redrivesTexts);
   const may = useMay('dlq:redrives:cancel');
-  const isNew = state === 'planned' || state === 'planning';
+  const isNew = state === 'planned' || state === 'awaiting_approval' || state === 'planning';
   return {
     label: isNew ? t.cancelPlan : state === 'stopped' ? t.cancelRest : t.cancel,
     reason: may.reason,

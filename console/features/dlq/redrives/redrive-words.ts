@@ -11,6 +11,8 @@ export function sentenceOf(redrive: Pick<Redrive, 'state' | 'watch_until'>, t: T
       return t.sentencePlanning;
     case 'planned':
       return t.sentencePlanned;
+    case 'awaiting_approval':
+      return t.sentenceAwaitingApproval;
     case 'running':
       return redrive.watch_until === null ? t.sentenceRunning : t.sentenceWatching;
     case 'paused':

@@ -51,7 +51,8 @@ export async function changeRedrive(tx: Queryable, given: Command): Promise<void
   await tx.query(sql`
     UPDATE dlq.redrives
     SET state = ${next}, state_reason = ${reason === null ? `${command} by ${actor}` : `${command} by ${actor}: ${reason}`},
-        revision = revision + 1, ${timesOf(command, state)}
+        revision = revision + 1, ${command === 'start' || command === 'resume' ? sql`started_by = ${actor},` : sql``}
+        ${timesOf(command, state)}
     WHERE id = ${id}`);
   await recordRedrive(tx, given.act, {
     id,
@@ -72,7 +73,7 @@ type Locked = Readonly<{
 async function lockState(tx: Queryable, id: string): Promise<Locked> {
   const [row] = await tx.query<Locked>(sql`
     SELECT state, COALESCE(jsonb_typeof(options->'canary') = 'object', false) AS "hasCanary",
-           COALESCE(state = 'planned'
+           COALESCE(state = ANY(${statesBefore('start')}::text[])
              AND planned_at < clock_timestamp() - ${planLifeHours} * interval '1 hour', false) AS "isOld",
            COALESCE((counts->>'selected')::int, 0) AS selected
     FROM dlq.redrives WHERE id = ${id} FOR NO KEY UPDATE`);

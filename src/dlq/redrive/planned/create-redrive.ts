@@ -1,4 +1,5 @@
 import type { Act } from '../../../kernel/audit/act.ts';
+import type { NameFilter } from '../../../kernel/access/scope.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
@@ -24,6 +25,8 @@ export type NewRedrive = Readonly<{
   actor: string;
   reason: string;
   act: Act;
+  /** The topics that its planner may select. */
+  scopes?: readonly NameFilter[];
   /** The retry policy that makes it. */
   policy?: string;
 }>;

@@ -55,6 +55,24 @@ export async function stopRedrive(
   });
 }
 
+/** Whoever started it may not go on with it: somebody else may resume it. */
+export async function pauseRedrive(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await holdRedrive(tx, redrive, { state: 'running', lock: exclusiveLock }))) return;
+    await tx.query(sql`
+      UPDATE dlq.redrives
+      SET state = ${stateAfter('pause')}, state_reason = ${cleanText(reason, 1000)}, revision = revision + 1,
+          paused_at = clock_timestamp(), waiting_for = NULL
+      WHERE id = ${redrive.id}`);
+    await recordRedrive(tx, endingAct(cleanText(reason, 1000)), {
+      id: redrive.id,
+      items: 0,
+      outcome: 'denied',
+      detail: { change: 'paused', for: redrive.startedBy ?? redrive.actor },
+    });
+  });
+}
+
 async function notifyEnd(tx: Queryable, id: string, kind: string, summary: string): Promise<void> {
   await addNotifyEvent(tx, { slice: 'dlq', kind, subject: id, itemId: id, summary });
 }

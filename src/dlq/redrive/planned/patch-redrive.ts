@@ -3,7 +3,7 @@ import { AppError } from '../../../kernel/errors.ts';
 import { entityTagOf, staleTag } from '../../../platform/http/entity-tag.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
-import { hasEnded, type RedriveState } from '../../domain/redrive.ts';
+import { hasEnded, statesBefore, type RedriveState } from '../../domain/redrive.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import { recordRedrive } from './record-redrive.ts';
 import { redriveNotFound, type RedriveOptions } from './redrives-table.ts';
@@ -19,7 +19,7 @@ export type RedrivePatch = Readonly<{
 }>;
 
 /**
- * Changes the options of a redrive that has not ended. A running one reads them before each batch, so they are effective
+ * Changes the options of a redrive that has not ended, and voids its approval: that was for what the approver has seen. A running one reads them before each batch, so they are effective
  * within a second, also in another process.
  */
 export async function patchRedrive(
@@ -37,7 +37,8 @@ export async function patchRedrive(
     if (refusal !== null) throw new AppError('SYS_DLQ_CONFLICT', 'conflict', refusal);
     await tx.query(sql`
       UPDATE dlq.redrives
-      SET options = options || ${JSON.stringify(options)}::jsonb, revision = revision + 1,
+      SET editors = array_append(array_remove(editors, ${actor}), ${actor}),
+          approval = CASE WHEN state = 'awaiting_approval' THEN NULL ELSE approval END, options = options || ${JSON.stringify(options)}::jsonb, revision = revision + 1,
           state_reason = ${`change by ${actor}${reason === null ? '' : `: ${reason}`}`}
       WHERE id = ${id}`);
     await recordRedrive(tx, act, { id, items: row.selected, detail: { change: 'changed', options } });
@@ -51,6 +52,6 @@ function refusalOf({ kind, state }: Found, { canary }: RedrivePatch['options']):
   if (hasEnded(state)) return `redrive is ${state}: it cannot be changed`;
   if (canary === undefined) return null;
   if (kind !== 'retry') return `redrive is of the kind ${kind}: it has no canary`;
-  const isStarted = state !== 'planning' && state !== 'planned';
+  const isStarted = state !== 'planning' && !statesBefore('start').includes(state);
   return isStarted ? `redrive is ${state}: its canary can be changed only before the start` : null;
 }

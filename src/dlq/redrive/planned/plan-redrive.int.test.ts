@@ -26,6 +26,7 @@ const depsOf = (db: Database, maxItems: number): PlanDeps => ({
   maxItems,
   broker: null,
   payloads: clearPayloads,
+  approvalBound: null,
   republishKey: 'original',
   unwritable: async () => new Map(),
   routesOf: () => ({ unroutable: null, misnamed: null }),

@@ -1,11 +1,13 @@
+import { passes } from '../../../kernel/access/scope.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { cleanText } from '../../../kernel/text.ts';
 import { systemAct } from '../../../platform/audit/system-act.ts';
 import type { Database, Queryable } from '../../../platform/postgres/database.ts';
 import { unnestRows } from '../../../platform/postgres/unnest-rows.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
+import { needsApproval } from '../../domain/approval.ts';
 import type { Payloads } from '../../domain/payloads.ts';
-import { stateAfter } from '../../domain/redrive.ts';
+import { stateAfter, type RedriveState } from '../../domain/redrive.ts';
 import type { GroupBroker } from '../consumer-groups.ts';
 import { addReaders } from './plan-readers.ts';
 import {
@@ -30,6 +32,8 @@ export type PlanDeps = TargetDeps &
     maxItems: number;
     /** Null without a broker. */
     broker: GroupBroker | null;
+    /** How many messages need no approval of a second person; null: any number. */
+    approvalBound: number | null;
   }>;
 
 /**
@@ -49,7 +53,9 @@ export async function planRedrive(
   const plan =
     typeof targets === 'string'
       ? `failed to check the target topics: ${targets}`
-      : await readSelection(deps, redrive, { place: targets.place, leased }).catch(endOf);
+      : await readSelection(deps, redrive, { place: withinScopes(redrive, targets.place), leased }).catch(
+          endOf,
+        );
   if (plan === null) return;
   if (typeof plan === 'string') return failPlan(db, redrive, plan);
   const broker = redrive.kind === 'retry' ? deps.broker : null;
@@ -59,7 +65,7 @@ export async function planRedrive(
     const counts = { ...plan.counts, ...readers, keys: await countKeys(tx, redrive.id) };
     await tx.query(sql`
       UPDATE dlq.redrives
-      SET state = ${stateAfter('planned')}, planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
+      SET state = ${stateOf(deps, redrive, plan)}, topics = ${plan.topics}::text[], planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
           counts = ${JSON.stringify(counts)}::jsonb
       WHERE id = ${redrive.id}`);
   });
@@ -77,7 +83,32 @@ async function findTargets(
   return findPlanTargets(deps, origins, leased).catch((error: unknown) => messageOf(error));
 }
 
-type Plan = Readonly<{ frozenAt: string; counts: PlanCounts }>;
+/** A plan that is too large for one person waits for a second one. */
+function stateOf({ approvalBound }: PlanDeps, { filter }: LeasedRedrive, { counts }: Plan): RedriveState {
+  const bound = filter.policy === undefined ? approvalBound : null;
+  const isLarge = needsApproval({ selected: counts.selected, lastHour: 0, bound });
+  return stateAfter(isLarge ? 'await_approval' : 'planned');
+}
+
+/** A message in scope may still go to a topic out of scope. */
+function withinScopes({ scopes = [] }: LeasedRedrive, place: PlanTargets['place']): PlanTargets['place'] {
+  const isInScope = new Map<string, boolean>();
+  return (row) => {
+    const placed = place(row);
+    if (placed === null || 'excluded' in placed) return placed;
+    const { target } = placed;
+    const isAllowed = isInScope.get(target) ?? scopes.every((names) => passes(names, target));
+    isInScope.set(target, isAllowed);
+    return isAllowed ? placed : { excluded: 'target_not_in_scope' };
+  };
+}
+
+type Plan = Readonly<{
+  frozenAt: string;
+  counts: PlanCounts;
+  /** Original topics of all messages that it found, and targets. */
+  topics: readonly string[];
+}>;
 
 /** The redrive was cancelled, or another process has its lease. */
 class PlanEndedError extends Error {}
@@ -99,6 +130,7 @@ type Selection = Readonly<{
 async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: Selection): Promise<Plan> {
   const tally = createPlanTally();
   const hashes = await hashesFor(deps, redrive);
+  const topics = new Set<string>();
   return deps.db.transaction(
     async (tx) => {
       await tx.query(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`);
@@ -114,12 +146,14 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
         for (const row of rows) {
           const placed = selection.place(row);
           if (placed === null) continue;
+          topics.add(row.originalTopic);
           if ('excluded' in placed) {
             tally.exclude(placed.excluded, row.id);
             if (placed.excluded === 'in_another_redrive' && row.elsewhere !== null)
               tally.overlap(row.elsewhere);
             continue;
           }
+          topics.add(placed.target);
           tally.select({ ...row, target: placed.target });
           items.push({ ...row, target: placed.target, position: (position += 1) });
         }
@@ -127,9 +161,9 @@ async function readSelection(deps: PlanDeps, redrive: LeasedRedrive, selection: 
         if (items.length > 0) await insertItems(deps, redrive, items);
         if (rows.length === 0) break;
       }
-      for (const { id, isArchived } of await findMissingIds(tx, redrive.filter))
+      for (const { id, isArchived } of await findMissingIds(tx, redrive))
         tally.exclude(isArchived ? 'archived' : 'not_found', id);
-      return { frozenAt: snapshot?.at ?? 'now', counts: tally.result() };
+      return { frozenAt: snapshot?.at ?? 'now', counts: tally.result(), topics: [...topics] };
     },
     { isPatient: true },
   );
@@ -178,7 +212,7 @@ async function countKeys(tx: Queryable, redriveId: string): Promise<KeyCounts> {
   return row ?? { distinct: 0, longest: 0, without_key: 0 };
 }
 
-async function failPlan(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {
+export async function failPlan(db: Database, redrive: LeasedRedrive, reason: string): Promise<void> {
   await db.transaction(async (tx) => {
     if (!(await holdRedrive(tx, redrive, { state: 'planning', lock: exclusiveLock }))) return;
     await tx.query(sql`

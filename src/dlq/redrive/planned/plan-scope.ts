@@ -1,14 +1,15 @@
 import type { Queryable } from '../../../platform/postgres/database.ts';
+import { isNamed } from '../../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
 import type { LookupHashes, Payloads } from '../../domain/payloads.ts';
 import { statusesInScope, type RedriveKind } from '../../domain/redrive-kind.ts';
 import { conditionsOf, idsWithText } from '../../message-filter.ts';
 import { hasAttempt, hasValue } from '../../messages-table.ts';
-import type { LeasedRedrive, RedriveFilter, RedriveOptions } from './redrives-table.ts';
+import type { LeasedRedrive, RedriveOptions } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
 export function inScope(
-  { kind, filter }: Pick<LeasedRedrive, 'kind' | 'filter'>,
+  { kind, filter, scopes = [] }: Pick<LeasedRedrive, 'kind' | 'filter' | 'scopes'>,
   hashes: LookupHashes | null = null,
 ): Sql {
   const { topic, fingerprint, key, text, since, until, ids, policy } = filter;
@@ -29,7 +30,12 @@ export function inScope(
   if (policy !== undefined)
     conditions.push(sql`t.retry_policy = ${policy} AND t.next_attempt_at IS NOT NULL
       AND (t.next_attempt_at, t.id) <= (${filter.due_until ?? '-infinity'}::timestamptz, ${filter.due_until_id ?? null}::uuid)`);
-  return joinSql(conditions, sql` AND `);
+  return joinSql([...conditions, isOneOf(scopes)], sql` AND `);
+}
+
+/** The original topic is one that the planner may select. */
+function isOneOf(scopes: LeasedRedrive['scopes'] = []): Sql {
+  return joinSql([sql`true`, ...scopes.map((names) => isNamed(sql`t.original_topic`, names))], sql` AND `);
 }
 
 /** What finds encrypted messages with the key of the filter. */
@@ -88,7 +94,7 @@ export type PlanRow = Origin &
 
 /** In the order of the original topics, where it is known, so that a key keeps its order. */
 export function planRows(
-  redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' | 'options'>,
+  redrive: Pick<LeasedRedrive, 'id' | 'kind' | 'filter' | 'options' | 'scopes'>,
   hashes: LookupHashes | null,
 ): Sql {
   return sql`
@@ -110,14 +116,14 @@ function otherRedrive(redriveId: string): Sql {
     LIMIT 1)`;
 }
 
-/** Ids of the filter that are not among the live messages. */
+/** Ids of the filter that are not among the live messages that the planner may select. */
 export async function findMissingIds(
   db: Queryable,
-  { ids }: RedriveFilter,
+  { filter: { ids }, scopes }: Pick<LeasedRedrive, 'filter' | 'scopes'>,
 ): Promise<readonly Readonly<{ id: string; isArchived: boolean }>[]> {
   if (ids === undefined) return [];
   return db.query(sql`
-    SELECT asked.id, EXISTS (SELECT 1 FROM dlq.dlq_messages_archive a WHERE a.id = asked.id) AS "isArchived"
+    SELECT asked.id, EXISTS (SELECT 1 FROM dlq.dlq_messages_archive t WHERE t.id = asked.id AND ${isOneOf(scopes)}) AS "isArchived"
     FROM unnest(${ids}::uuid[]) AS asked (id)
-    WHERE NOT EXISTS (SELECT 1 FROM dlq.dlq_messages t WHERE t.id = asked.id)`);
+    WHERE NOT EXISTS (SELECT 1 FROM dlq.dlq_messages t WHERE t.id = asked.id AND ${isOneOf(scopes)})`);
 }

@@ -16,6 +16,7 @@ export const exclusionReasons = [
   'target_missing',
   'target_not_writable',
   'target_not_allowed',
+  'target_not_in_scope',
   'archived',
   'not_found',
 ] as const;

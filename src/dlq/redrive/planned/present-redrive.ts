@@ -17,6 +17,8 @@ export function presentRedrive(redrive: Redrive): Json {
     filter: redrive.filter,
     reason: redrive.reason,
     actor: redrive.actor,
+    started_by: redrive.startedBy,
+    approval: presentApproval(redrive),
     policy: redrive.policy,
     frozen_at: timestamp(redrive.frozenAt),
     options: redrive.options,
@@ -30,6 +32,10 @@ export function presentRedrive(redrive: Redrive): Json {
     finished_at: timestamp(redrive.finishedAt),
     receipt,
   };
+}
+
+function presentApproval({ approval }: Redrive): Json | null {
+  return approval === null ? null : { ...approval, at: timestamp(new Date(approval.at)) };
 }
 
 /** The stage behind the last one means that its window has closed. */

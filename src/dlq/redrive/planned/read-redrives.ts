@@ -1,7 +1,10 @@
+import type { NameFilter } from '../../../kernel/access/scope.ts';
 import type { PageRequest } from '../../../kernel/page.ts';
 import type { Listed } from '../../../platform/http/list-route.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
+import { areNamed } from '../../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../../platform/postgres/sql.ts';
+import type { Approval } from '../../domain/approval.ts';
 import type { ItemOutcome } from '../../domain/redrive-item.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import type { RedriveState } from '../../domain/redrive.ts';
@@ -26,6 +29,11 @@ export type Redrive = Readonly<{
   filter: RedriveFilter;
   options: RedriveOptions;
   actor: string;
+  /** Who started or resumed it last. */
+  startedBy: string | null;
+  approval: Approval | null;
+  /** Original topics and targets; null before the plan. */
+  topics: readonly string[] | null;
   reason: string;
   /** The retry policy that made it. */
   policy: string | null;
@@ -61,7 +69,8 @@ export type RedriveItem = Readonly<{
 }>;
 
 const columns: Sql = sql`
-  t.id, t.kind, t.revision, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.reason, t.policy, t.counts AS plan, t.receipt,
+  t.id, t.kind, t.revision, t.state, t.state_reason AS "stateReason", t.filter, t.options, t.actor, t.started_by AS "startedBy", t.approval,
+  t.topics, t.reason, t.policy, t.counts AS plan, t.receipt,
   t.stage, t.waiting_for AS "waitingFor",
   CASE WHEN t.receipt IS NULL AND t.lease_until > clock_timestamp() THEN t.lease_owner END AS owner, ${epochMs(sql`t.watch_until`)} AS "watchUntil",
   ${epochMs(sql`t.frozen_at`)} AS "frozenAt", ${epochMs(sql`t.created_at`)} AS "createdAt",
@@ -94,6 +103,8 @@ export type RedriveListFilter = Readonly<{
   policy?: string;
   /** Made by a policy, or by a person. */
   automatic?: boolean;
+  /** The topics that the caller may see; by default all. */
+  names?: NameFilter;
 }>;
 
 /** Newest first. Without the parts that can be long: the ids of the filter, exclusions and targets. */
@@ -102,7 +113,8 @@ export async function listRedrives(
   filter: RedriveListFilter,
   page: PageRequest,
 ): Promise<Listed<Redrive>> {
-  const isListed = sql`${isInState(filter)} AND ${madeBy(filter)}`;
+  const isListed = sql`${isInState(filter)} AND ${madeBy(filter)}
+    AND ${areNamed(sql`t.topics`, filter.names ?? null)}`;
   const after = page.by === 'keyset' ? page.after : null;
   const isAfter =
     after === null ? sql`true` : sql`(t.created_at, t.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`;

@@ -4,12 +4,14 @@ import { entityTagOf } from '../../../platform/http/entity-tag.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../../platform/http/list-route.ts';
-import { apiRoot, readUuidField } from '../../../platform/http/slice-input.ts';
+import { apiRoot } from '../../../platform/http/slice-input.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { findIds, type TableWithIds } from '../../../platform/postgres/find-ids.ts';
+import { areNamed } from '../../../platform/postgres/is-named.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { redriveStates } from '../../domain/redrive.ts';
 import type { Json } from '../../present.ts';
+import { readId, redriveScope } from './access/redrive-scope.ts';
 import { createItemLines } from './follow/item-lines.ts';
 import { createRedriveEvents } from './follow/redrive-events.ts';
 import { presentItem, presentProgress, presentRedrive, presentWholeRedrive } from './present-redrive.ts';
@@ -37,23 +39,29 @@ export function addRedriveReadRoutes(app: HttpApp, deps: ReadRouteDeps): void {
 }
 
 const tables: readonly TableWithIds[] = [
-  { table: sql`dlq.redrives`, id: sql`id`, status: sql`state`, isArchive: false },
+  {
+    table: sql`dlq.redrives`,
+    id: sql`id`,
+    status: sql`state`,
+    isArchive: false,
+    isInScope: (names) => areNamed(sql`t.topics`, names),
+  },
 ];
 
 function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/ids`,
-    access: { permission: 'dlq:redrives:view' },
+    access: { permission: 'dlq:redrives:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'findRedriveIds',
     items: 'redrives',
     statuses: redriveStates,
-    find: (range, limit) => findIds(deps.db, tables, range, { limit }),
+    find: (range, limit, names) => findIds(deps.db, tables, range, { limit, names }),
   });
   addListRoute(app, {
     slice: 'dlq',
     path: root,
-    access: { permission: 'dlq:redrives:view' },
+    access: { permission: 'dlq:redrives:view', scope: { by: 'topics', in: 'list' } },
     operationId: 'listRedrives',
     summary: 'List redrives, newest first',
     description: 'Without counts, targets and the ids of the filter, which `GET …/:id` has.',
@@ -62,10 +70,11 @@ function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
     items: 'redrives',
     rowBytes: listedRedriveBytes,
     keyOf: ({ createdAtExact, id }: Redrive) => [createdAtExact, id],
-    list: ({ state, policy, automatic }, page) =>
+    list: ({ state, policy, automatic }, page, _params, names) =>
       listRedrives(
         deps.db,
         {
+          names,
           ...(state === undefined ? {} : { states: state }),
           ...(policy === undefined ? {} : { policy }),
           ...(automatic === undefined ? {} : { automatic }),
@@ -77,7 +86,7 @@ function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
   app.get(
     `${root}/:id`,
     {
-      config: { access: { permission: 'dlq:redrives:view' } },
+      config: { access: { permission: 'dlq:redrives:view', scope: redriveScope(deps.db) } },
       schema: {
         operationId: 'getRedrive',
         summary: 'Get one redrive with its counts',
@@ -97,7 +106,7 @@ function addItemsRoute(app: HttpApp, deps: ReadRouteDeps): void {
   addListRoute(app, {
     slice: 'dlq',
     path: `${root}/:id/items`,
-    access: { permission: 'dlq:redrives:view' },
+    access: { permission: 'dlq:redrives:view', scope: redriveScope(deps.db) },
     operationId: 'listRedriveItems',
     summary: 'List the messages of a redrive in the order of sending',
     description:
@@ -137,7 +146,7 @@ function addEventsRoute(app: HttpApp, { db, stopping }: ReadRouteDeps): void {
     {
       // A HEAD request would read the whole stream.
       exposeHeadRoute: false,
-      config: { access: { permission: 'dlq:redrives:view' } },
+      config: { access: { permission: 'dlq:redrives:view', scope: redriveScope(db) } },
       schema: {
         operationId: 'followRedrive',
         summary: 'Follow a redrive by server-sent events',
@@ -161,8 +170,6 @@ function addEventsRoute(app: HttpApp, { db, stopping }: ReadRouteDeps): void {
 /** A key in a filter may have 10 000 characters. */
 const listedRedriveBytes = 70_000;
 const listedItemBytes = 8000;
-
-export const readId = (id: string): string => readUuidField('dlq', 'id', id);
 
 export async function showRedrive(
   { db }: Pick<ReadRouteDeps, 'db'>,

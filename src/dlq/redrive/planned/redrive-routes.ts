@@ -1,40 +1,45 @@
 import type { Static } from 'typebox';
-import type { Permission } from '../../../kernel/access/permissions.ts';
 import { requireAlso } from '../../../platform/http/access/guard-access.ts';
 import { addActionRoute, byOf } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { invalidField, readInstantField, readUuidField } from '../../../platform/http/slice-input.ts';
-import type { RedriveCommand } from '../../domain/redrive.ts';
 import type { RedriveKind } from '../../domain/redrive-kind.ts';
 import { requireWords } from '../../message-filter.ts';
 import { readCanary } from '../canary/canary-schema.ts';
-import { commandRedrive } from './command-redrive.ts';
 import { createRedrive, type CreateDeps } from './create-redrive.ts';
 import { patchRedrive } from './patch-redrive.ts';
 import {
   addRedriveReadRoutes,
-  readId,
   redrivesRoot as root,
   showRedrive,
   type ReadRouteDeps,
 } from './read-routes.ts';
 import * as schemas from './redrive-schemas.ts';
+import { addCommandRoutes, type CommandRouteDeps } from './access/command-routes.ts';
+import { neededFor, topicsFor } from './access/redrive-rights.ts';
+import { readId, redriveScope } from './access/redrive-scope.ts';
 import type { RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
-export type RedriveRouteDeps = CreateDeps & ReadRouteDeps & Readonly<{ hasBroker: boolean }>;
+export type RedriveRouteDeps = CreateDeps &
+  CommandRouteDeps &
+  ReadRouteDeps &
+  Readonly<{ hasBroker: boolean }>;
 
 export function addRedrivePlanRoutes(app: HttpApp, deps: RedriveRouteDeps): void {
   addCreateRoute(app, deps);
   addRedriveReadRoutes(app, deps);
   addPatchRoute(app, deps);
-  for (const one of commands) addCommandRoute(app, deps, one);
+  addCommandRoutes(app, deps, (id) => showRedrive(deps, id));
 }
 
 function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
   app.post(
     root,
     {
-      config: { access: { permission: 'dlq:redrives:plan' }, heavy: true },
+      config: {
+        access: { permission: 'dlq:redrives:plan', scope: { by: 'topics', in: 'selection' } },
+        heavy: true,
+      },
       schema: {
         operationId: 'planRedrive',
         summary: 'Plan a redrive of the messages that match a filter',
@@ -49,35 +54,21 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
     async (request, reply) => {
       const { body } = request;
       const { kind = 'retry', reason } = body;
-      const needed = neededFor(kind, body);
+      const needed = neededFor(kind, { reopen: body.reopen ?? false });
       if (needed !== null) requireAlso(request, needed);
+      const options = readOptions(kind, body, deps);
+      await deps.rights.keep(request.principal);
       const id = await createRedrive(deps, {
         kind,
         filter: readFilter(body.filter),
-        options: readOptions(kind, body, deps),
+        options,
+        scopes: topicsFor(request.principal, 'dlq:redrives:plan', { kind, options }),
         ...byOf(request, reason),
         reason,
       });
       return reply.status(202).send({ id, state: 'planning' });
     },
   );
-}
-
-/** Whoever may not decide about one message may not plan that decision for many. */
-function neededFor(
-  kind: RedriveKind,
-  { reopen = false }: Static<typeof schemas.NewRedriveBody>,
-): Permission | null {
-  switch (kind) {
-    case 'retry':
-      return reopen ? 'dlq:messages:reopen' : null;
-    case 'reopen':
-      return 'dlq:messages:reopen';
-    case 'dead':
-      return 'dlq:messages:mark-dead';
-    case 'delete':
-      return 'dlq:messages:delete';
-  }
 }
 
 /** A bulk decision sends nothing: what says how to send must not be ignored. */
@@ -111,46 +102,11 @@ function readFilter(sent: Static<typeof schemas.FilterSchema>): RedriveFilter {
   };
 }
 
-type CommandRoute = Readonly<{
-  command: RedriveCommand;
-  permission: Permission;
-  summary: string;
-  description: string;
-}>;
-
-const commands: readonly CommandRoute[] = [
-  {
-    command: 'start',
-    permission: 'dlq:redrives:start',
-    summary: 'Start a planned redrive',
-    description: 'Publishes the messages of the plan, in its order.',
-  },
-  {
-    command: 'pause',
-    permission: 'dlq:redrives:pause',
-    summary: 'Pause a running redrive',
-    description: 'After the answer no further message is claimed; those in flight are settled.',
-  },
-  {
-    command: 'resume',
-    permission: 'dlq:redrives:start',
-    summary: 'Resume a paused or stopped redrive',
-    description: 'Continues with the messages that have no outcome yet.',
-  },
-  {
-    command: 'cancel',
-    permission: 'dlq:redrives:cancel',
-    summary: 'Cancel a redrive',
-    description:
-      'After the answer no further message is claimed. Those that wait end as cancelled; those in flight are settled.',
-  },
-];
-
 function addPatchRoute(app: HttpApp, deps: RedriveRouteDeps): void {
   addActionRoute(app, {
     method: 'PATCH',
     path: `${root}/:id`,
-    access: { permission: 'dlq:redrives:start' },
+    access: { permission: 'dlq:redrives:start', scope: redriveScope(deps.db) },
     operationId: 'patchRedrive',
     summary: 'Change the rate or the canary of a redrive',
     description:
@@ -170,29 +126,6 @@ function addPatchRoute(app: HttpApp, deps: RedriveRouteDeps): void {
         throw invalidField('dlq', 'rate_per_second', 'required', 'or canary must be sent');
       await patchRedrive(deps.db, { id, tags, options, ...by });
       return showRedrive(deps, id, reply);
-    },
-  });
-}
-
-function addCommandRoute(
-  app: HttpApp,
-  deps: CreateDeps,
-  { command, permission, summary, description }: CommandRoute,
-): void {
-  addActionRoute(app, {
-    path: `${root}/:id/${command}`,
-    access: { permission },
-    operationId: `${command}Redrive`,
-    summary,
-    description,
-    errors: [404, 409],
-    params: schemas.RedriveParams,
-    body: schemas.CommandBody,
-    answer: schemas.RedriveSchema,
-    async act({ params, by }) {
-      const id = readId(params.id);
-      await commandRedrive(deps.db, { id, command, ...by });
-      return showRedrive(deps, id);
     },
   });
 }

@@ -3,10 +3,12 @@ import type { Service } from '../../../kernel/service.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { sql } from '../../../platform/postgres/sql.ts';
 import { workLeased } from '../../../platform/work/leased-work.ts';
+import type { Rights } from '../../../kernel/access/rights.ts';
 import { claim, hasRow, leaseIsOver } from '../../../platform/work/work.ts';
-import { endCancelled } from './end-redrive.ts';
-import { planRedrive, type PlanDeps } from './plan-redrive.ts';
+import { endCancelled, pauseRedrive } from './end-redrive.ts';
+import { failPlan, planRedrive, type PlanDeps } from './plan-redrive.ts';
 import { runDecision, type DecisionDeps } from './run-decision.ts';
+import { findLostRight, scopesOfPlanner } from './access/redrive-rights.ts';
 import { redrives, redrivesChannel, type LeasedRedrive } from './redrives-table.ts';
 import { runRedrive, type RunDeps } from './run-redrive.ts';
 
@@ -15,6 +17,7 @@ export type RunnerDeps = PlanDeps &
   Omit<DecisionDeps, 'clock'> &
   Readonly<{
     db: Database;
+    rights: Pick<Rights, 'principalOf'>;
     /** Resolves on a notification, or after the time. */
     wait: (channel: string, ms: number, signal: AbortSignal) => Promise<unknown>;
     onError: (error: unknown) => void;
@@ -90,12 +93,54 @@ export function createRedriveRunner(deps: RunnerDeps): Service {
 }
 
 async function workOn(deps: RunnerDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
-  if (redrive.state === 'planning') return planRedrive(deps, redrive, leased);
+  if (redrive.state === 'planning') return plan(deps, redrive, leased);
   if (redrive.state !== 'running') return endCancelled(deps.db, redrive, leased);
   const { kind } = redrive;
-  return kind === 'retry'
-    ? runRedrive(deps, redrive, leased)
-    : runDecision({ ...deps, clock: deps.worker.clock }, { ...redrive, kind }, leased);
+  return whileAllowed(deps, redrive, () =>
+    kind === 'retry'
+      ? runRedrive(deps, redrive, leased)
+      : runDecision({ ...deps, clock: deps.worker.clock }, { ...redrive, kind }, leased),
+  );
+}
+
+async function plan(deps: RunnerDeps, redrive: LeasedRedrive, leased: AbortSignal): Promise<void> {
+  const scopes = await scopesOfPlanner(deps.rights, redrive);
+  if (typeof scopes === 'string') return failPlan(deps.db, redrive, scopes);
+  return planRedrive(deps, { ...redrive, scopes }, leased);
+}
+
+/** How long a redrive goes on after a right was lost, besides what is in flight. */
+const rightsEveryMs = 1000;
+
+/** Pauses the redrive when whoever started it loses the right to it; `run` ends then, as after any pause. */
+async function whileAllowed(
+  { db, rights, onError }: RunnerDeps,
+  redrive: LeasedRedrive,
+  run: () => Promise<void>,
+): Promise<void> {
+  const check = async (): Promise<boolean> => {
+    const lost = await findLostRight(rights, redrive);
+    if (lost !== null) await pauseRedrive(db, redrive, lost);
+    return lost === null;
+  };
+  if (!(await check())) return;
+  const ended = new AbortController();
+  const watching = (async () => {
+    for (let isAllowed = true; isAllowed && !ended.signal.aborted;) {
+      await sleep(rightsEveryMs, ended.signal);
+      if (!ended.signal.aborted)
+        isAllowed = await check().catch((error: unknown) => {
+          onError(error);
+          return true;
+        });
+    }
+  })();
+  try {
+    await run();
+  } finally {
+    ended.abort();
+    await watching;
+  }
 }
 
 async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | null> {
@@ -105,7 +150,7 @@ async function take({ worker, leaseMs }: RunnerDeps): Promise<LeasedRedrive | nu
     limit: 1,
     leaseMs,
     set: sql`lease_lost = false`,
-    returning: sql`t.id, t.kind, t.state, t.filter, t.options, t.actor, t.reason, t.planned_at IS NOT NULL AS "isPlanned"`,
+    returning: sql`t.id, t.kind, t.state, t.filter, t.options, t.actor, t.started_by AS "startedBy", t.topics, t.reason, t.planned_at IS NOT NULL AS "isPlanned"`,
   });
   const [row] = rows;
   return row === undefined ? null : { ...row, lease };

@@ -121,6 +121,7 @@ export const ItemListQuery = Type.Object(
   { outcome: Type.Optional(Type.Enum([...itemStates])), ...pageParameters, ...linesParameters },
   closed,
 );
+export const ApproveBody = Type.Object({ reason: Reason }, closed);
 export const CommandBody = Type.Optional(nullable(Type.Object({ reason: Type.Optional(Reason) }, closed)));
 
 const StateSchema = Type.Enum([...redriveStates]);
@@ -151,6 +152,18 @@ const about = {
   filter: Type.Object({}, { additionalProperties: true, examples: [{ topic: 'orders.v1' }] }),
   reason: Type.String({ examples: ['the consumer was fixed'] }),
   actor: Type.String({ examples: ['alice@example.com'] }),
+  started_by: nullable(
+    Type.String({
+      examples: ['alice@example.com'],
+      description: 'Who started or resumed it last. When they lose the right to do so, it is paused.',
+    }),
+  ),
+  approval: nullable(
+    Type.Object(
+      { actor: Type.String({ examples: ['bob@example.com'] }), at: Timestamp, reason: Type.String() },
+      { description: 'By a second person. A later change of the options voids it.' },
+    ),
+  ),
   policy: nullable(Type.String({ description: 'The retry policy that made it.' })),
   frozen_at: nullable(Timestamp),
   options: Type.Object({

@@ -1,3 +1,4 @@
+import type { NameFilter } from '../../../kernel/access/scope.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { Lease } from '../../../kernel/lease.ts';
 import type { Queryable } from '../../../platform/postgres/database.ts';
@@ -55,6 +56,12 @@ export type LeasedRedrive = Readonly<{
   filter: RedriveFilter;
   options: RedriveOptions;
   actor: string;
+  /** Who started or resumed it last; null before. */
+  startedBy?: string | null;
+  /** Original topics and targets of its messages; null before the plan. */
+  topics?: readonly string[] | null;
+  /** The topics that its planner may select: each of the filters must let a topic through. */
+  scopes?: readonly NameFilter[];
   reason: string;
   isPlanned: boolean;
   lease: Lease;

@@ -1,3 +1,9 @@
+import type { FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import { namesAllowed } from '../../../kernel/access/principal.ts';
+import { passes, type NameFilter } from '../../../kernel/access/scope.ts';
+import { namesFor } from '../../../platform/http/access/guard-access.ts';
+import type { ItemScope } from '../../../platform/http/access/route-access.ts';
 import type { Permission } from '../../../kernel/access/permissions.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
@@ -7,6 +13,7 @@ import type { PolicyCommand } from '../../domain/retry-policy.ts';
 import { dateOrNull } from '../../instant.ts';
 import { timestamp, type Json } from '../../present.ts';
 import { commandPolicy } from './command-policy.ts';
+import { policyNotFound } from './policies-table.ts';
 import * as schemas from './policy-schemas.ts';
 import { getPolicy, listPolicies, type StoredPolicy } from './read-policies.ts';
 
@@ -16,7 +23,7 @@ export function addPolicyRoutes(app: HttpApp, db: Database): void {
   app.get(
     root,
     {
-      config: { access: { permission: 'dlq:redrives:view' } },
+      config: { access: { permission: 'dlq:redrives:view', scope: { by: 'topics', in: 'list' } } },
       schema: {
         operationId: 'listRetryPolicies',
         summary: 'List retry policies with their state',
@@ -25,12 +32,16 @@ export function addPolicyRoutes(app: HttpApp, db: Database): void {
         response: { 200: schemas.PolicyListSchema },
       },
     },
-    async (_request, reply) => reply.send({ policies: (await listPolicies(db)).map(presentPolicy) }),
+    async (request, reply) => {
+      const names = namesFor(request);
+      const policies = (await listPolicies(db)).filter((policy) => isCovered(policy, names));
+      return reply.send({ policies: policies.map(presentPolicy) });
+    },
   );
   app.get(
     `${root}/:name`,
     {
-      config: { access: { permission: 'dlq:redrives:view' } },
+      config: { access: { permission: 'dlq:redrives:view', scope: policyScope(db) } },
       schema: {
         operationId: 'getRetryPolicy',
         summary: 'Get one retry policy',
@@ -58,6 +69,23 @@ export function addPolicyRoutes(app: HttpApp, db: Database): void {
   });
 }
 
+/** A narrowed role covers a policy if it covers all topics that the patterns of the policy may match. */
+function isCovered({ definition }: StoredPolicy, names: NameFilter): boolean {
+  return definition.topics.every((pattern) => passes(names, pattern));
+}
+
+function policyScope(db: Database): ItemScope {
+  const nameOf = ({ params }: FastifyRequest): string => (params as Static<typeof schemas.PolicyParams>).name;
+  return {
+    by: 'topics',
+    in: 'item',
+    namesOf: async (request) => (await getPolicy(db, nameOf(request))).definition.topics,
+    isCovered: async (request, permission) =>
+      isCovered(await getPolicy(db, nameOf(request)), namesAllowed(request.principal, permission, 'topics')),
+    notFound: (request) => policyNotFound(nameOf(request)),
+  };
+}
+
 type CommandRoute = Readonly<{
   command: PolicyCommand;
   permission: Permission;
@@ -68,7 +96,7 @@ type CommandRoute = Readonly<{
 function addCommandRoute(app: HttpApp, db: Database, { command, permission, ...about }: CommandRoute): void {
   addActionRoute(app, {
     ...about,
-    access: { permission },
+    access: { permission, scope: policyScope(db) },
     path: `${root}/:name/${command}`,
     operationId: `${command}RetryPolicy`,
     errors: [404, 409],

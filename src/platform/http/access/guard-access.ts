@@ -61,15 +61,18 @@ function requirePermission(principal: Principal, { permission, scope }: NeedsPer
     throw denied(`this needs the permission ${permission} in a role that is not narrowed`, permission);
 }
 
-/** A permission that the route needs only for some requests, besides the one that it declares. */
+/** A permission that the route needs only for some requests, besides the one that it declares; perhaps for few items. */
 export function requireAlso({ principal }: Pick<FastifyRequest, 'principal'>, permission: Permission): void {
-  requirePermission(principal, { permission });
+  if (!mayAnywhere(principal, permission))
+    throw denied(`this needs the permission ${permission}`, permission);
 }
 
 async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
   if (scope?.in !== 'item' || mayEverywhere(request.principal, permission)) return;
+  if (await scope.isCovered?.(request, permission)) return;
   const names = (await scope.namesOf(request)) ?? [];
-  if (isAllowed(request.principal, permission, { [scope.by]: names })) return;
+  if (scope.isCovered === undefined && isAllowed(request.principal, permission, { [scope.by]: names }))
+    return;
   const what =
     names.length === 0 ? `in a role that is not narrowed` : `for the ${scope.by} ${names.join(', ')}`;
   throw scope.notFound?.(request) ?? denied(`this needs the permission ${permission} ${what}`, permission);

@@ -13,14 +13,16 @@ export type NeedsPermission = Readonly<{
   scope?: RouteScope;
 }>;
 
-/** The handler shows only what `namesFor` lets through. */
-export type ListScope = Readonly<{ by: Dimension; in: 'list' }>;
+/** The handler shows, or selects for what it does, only what `namesFor` lets through. */
+export type ListScope = Readonly<{ by: Dimension; in: 'list' | 'selection' }>;
 
 /** The request is about items with these names; undefined if there is no such item. */
 export type ItemScope = Readonly<{
   by: Dimension;
   in: 'item';
   namesOf: (request: FastifyRequest) => Promise<readonly string[] | undefined>;
+  /** Instead of `namesOf`: whether the caller has the permission for the item of the request. */
+  isCovered?: (request: FastifyRequest, permission: Permission) => Promise<boolean>;
   /** The error of the handler for an item that does not exist; without it the answer is 403. */
   notFound?: (request: FastifyRequest) => AppError;
 }>;

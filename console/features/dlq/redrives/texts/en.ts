@@ -84,6 +84,7 @@ export const en = {
   no_value: 'value not stored',
   target_missing: 'target topic does not exist',
   target_not_writable: 'no right to write to the target',
+  target_not_in_scope: 'target not covered by the role of the planner',
   target_not_allowed: 'target not allowed by the configuration',
   archived: 'archived',
   not_found: 'not found',
@@ -170,6 +171,8 @@ export const en = {
   started: 'Started',
   copyLink: 'Link to this redrive',
   sentencePlanning: 'The server is looking for the messages and checks their targets.',
+  sentenceAwaitingApproval:
+    'Nothing has been sent. A second person approves it, as it is large: redrive dlq redrive approve.',
   sentencePlanned: 'Nothing has been sent. Start it, or discard the plan.',
   sentenceWatching: 'A stage is sent. The next begins if not too many come back.',
   sentenceRunning: 'Messages are being sent.',

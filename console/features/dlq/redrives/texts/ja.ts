@@ -84,6 +84,7 @@ export const ja: TextsLike<typeof en> = {
   no_value: '値が保存されていない',
   target_missing: '送信先のトピックが存在しない',
   target_not_writable: '送信先への書き込み権限がない',
+  target_not_in_scope: '計画者のロールの対象外の送信先',
   target_not_allowed: '設定で許可されていない送信先',
   archived: 'アーカイブ済み',
   not_found: '見つからない',
@@ -169,6 +170,8 @@ export const ja: TextsLike<typeof en> = {
   started: '開始',
   copyLink: 'このリドライブへのリンク',
   sentencePlanning: 'サーバーがメッセージを探し、送信先を確認しています。',
+  sentenceAwaitingApproval:
+    'まだ何も送信していません。件数が多いため、別の人の承認が必要です：redrive dlq redrive approve',
   sentencePlanned: 'まだ何も送信していません。開始するか、計画を破棄してください。',
   sentenceWatching: '段階の送信が終わりました。戻ってくるものが多くなければ次の段階が始まります。',
   sentenceRunning: 'メッセージを送信しています。',
