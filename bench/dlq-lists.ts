@@ -3,6 +3,7 @@ import { findGroup } from '../src/dlq/browse/find-group.ts';
 import { listGroups, type GroupFilter } from '../src/dlq/browse/list-groups.ts';
 import { listMessages } from '../src/dlq/browse/list-messages.ts';
 import { listTopics } from '../src/dlq/browse/list-topics.ts';
+import { suggestedFields, suggestValues } from '../src/dlq/browse/suggest/suggest-values.ts';
 import type { MessageFilter } from '../src/dlq/message-filter.ts';
 import { indexAll } from '../src/dlq/upkeep/index-messages.ts';
 import { compactCounts } from '../src/dlq/upkeep/topic-counts.ts';
@@ -75,6 +76,11 @@ try {
   await measure('one group', () => findGroup(db, fingerprintOf(7)));
   await measure('one group with half of all messages', () => findGroup(db, fingerprintOf(0)));
 
+  for (const field of suggestedFields)
+    await measure(`suggestions of ${field}`, () =>
+      suggestValues(db, { field, prefix: '7', limit: 20, names: null }),
+    );
+
   const explained = explaining(db);
   for (const [, filter] of lists.slice(0, -1)) {
     await listMessages(explained.db, filter, first);
@@ -82,6 +88,8 @@ try {
   }
   await listTopics(explained.db);
   for (const [, filter] of groupLists) await listGroups(explained.db, filter, firstGroups);
+  for (const field of suggestedFields)
+    await suggestValues(explained.db, { field, prefix: '', limit: 20, names: null });
   await findGroup(explained.db, fingerprintOf(7));
   const scans = explained.plans.filter((plan) => /Seq Scan on (?:dlq_messages|message_facets)/.test(plan));
   process.stdout.write(

@@ -1,17 +1,14 @@
-import { sleep } from '../../src/kernel/clock.ts';
+import { actor, callRedrive as call, until, type OperatorOptions } from './call-redrive.ts';
 
-export type GiftCardsOptions = Readonly<{
-  redriveUrl: string;
-  signal: AbortSignal;
-  /** Told when the canary has stopped the redrive. */
-  onStopped: (redriveId: string) => void;
-}>;
+export type GiftCardsOptions = OperatorOptions &
+  Readonly<{
+    /** Told when the canary has stopped the redrive. */
+    onStopped: (redriveId: string) => void;
+  }>;
 
 type Redrive = Readonly<{ id: string; state: string; actor: string }>;
 type Group = Readonly<{ fingerprint: string; title: string; count: number }>;
 
-const actor = 'demo';
-const pollMs = 2000;
 /** With fewer messages nothing would be left behind the canary. */
 const fewest = 3;
 
@@ -50,28 +47,4 @@ async function findGroup(options: GiftCardsOptions): Promise<string | null> {
   const { groups } = await call<Readonly<{ groups: readonly Group[] }>>(options, path);
   const group = groups.find(({ title, count }) => title.includes('gift card') && count >= fewest);
   return group?.fingerprint ?? null;
-}
-
-/** Asks every two seconds; null if the signal aborts first. */
-async function until<T>(signal: AbortSignal, ask: () => Promise<T | null>): Promise<T | null> {
-  while (!signal.aborted) {
-    const answer = await ask().catch((error: unknown) => {
-      if (signal.aborted) return null;
-      throw error;
-    });
-    if (answer !== null) return answer;
-    await sleep(pollMs, signal);
-  }
-  return null;
-}
-
-async function call<T>({ redriveUrl, signal }: GiftCardsOptions, path: string, body?: object): Promise<T> {
-  const post = { method: 'POST', body: JSON.stringify(body) };
-  const response = await fetch(`${redriveUrl}/api/v1/dlq${path}`, {
-    ...(body === undefined ? {} : post),
-    headers: { 'content-type': 'application/json', 'x-actor': actor },
-    signal,
-  });
-  if (!response.ok) throw new Error(`${path}: HTTP ${response.status}: ${await response.text()}`);
-  return (await response.json()) as T;
 }

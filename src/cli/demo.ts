@@ -21,6 +21,7 @@ export type DemoOptions = Readonly<{
 /** The published package has no examples. */
 const shopModule = new URL('../../examples/orders-pipeline/orders-pipeline.ts', import.meta.url);
 const giftCardsModule = new URL('../../examples/orders-pipeline/redrive-gift-cards.ts', import.meta.url);
+const correctModule = new URL('../../examples/orders-pipeline/correct-order.ts', import.meta.url);
 const tradingModule = new URL('../../examples/trading-partner/trading-partner.ts', import.meta.url);
 const summarizerModule = new URL('../../examples/summarizer/summarizer.ts', import.meta.url);
 const fulfilmentModule = new URL('../../examples/fulfilment/fulfilment.ts', import.meta.url);
@@ -35,6 +36,10 @@ type GiftCardsModule = Readonly<{
   redriveGiftCards(
     options: Readonly<{ redriveUrl: string; signal: AbortSignal; onStopped: (redriveId: string) => void }>,
   ): Promise<void>;
+}>;
+
+type CorrectModule = Readonly<{
+  correctOrder(options: Readonly<{ redriveUrl: string; signal: AbortSignal }>): Promise<void>;
 }>;
 
 type TradingModule = Readonly<{
@@ -110,6 +115,7 @@ export async function startShop(options: DemoOptions): Promise<Demo> {
   if (!hasShop()) return withoutDemo('No demo traffic: the installed package has no examples.', options);
   const { runOrdersPipeline } = (await import(shopModule.href)) as ShopModule;
   const { redriveGiftCards } = (await import(giftCardsModule.href)) as GiftCardsModule;
+  const { correctOrder } = (await import(correctModule.href)) as CorrectModule;
   let stoppedId: string | null = null;
   const shop = (signal: AbortSignal): Promise<void> =>
     runOrdersPipeline({
@@ -129,7 +135,10 @@ export async function startShop(options: DemoOptions): Promise<Demo> {
     });
   const stops = [runInBackground(system, shop)];
   if (config.roles.includes('api') && config.roles.includes('ingest'))
-    stops.push(runInBackground(system, operator));
+    stops.push(
+      runInBackground(system, operator),
+      runInBackground(system, (signal) => correctOrder({ redriveUrl: system.url, signal })),
+    );
   return {
     says: 'A demo shop is running; some of its orders and payments fail and become dead letters. A policy retries payments for which the bank was down.',
     toTry: [
@@ -138,6 +147,7 @@ export async function startShop(options: DemoOptions): Promise<Demo> {
       ['messages with errors', `curl ${system.url}/api/v1/dlq/orders.v1`],
       ['retry them all', cli('dlq retry-all orders.v1')],
       ['automatic retries', cli('dlq policies list')],
+      ['a corrected message', cli('dlq list --has-edit')],
     ],
     stop: async () => {
       await Promise.all(stops.map((stop) => stop()));

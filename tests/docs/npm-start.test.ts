@@ -45,6 +45,7 @@ const expected: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     'npx redrive dlq redrive list --automatic false': / stopped .*the bug should be fixed/,
     'npx redrive dlq policies list': /^bank +active/m,
     'npx redrive dlq redrive list --policy bank': / finished /,
+    'npx redrive dlq list --has-edit': / RESOLVED .* orders\.v1 /,
   },
   'trading-partner': {
     'npx redrive outbox list': / sent .* broker /,
