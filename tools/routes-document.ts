@@ -20,7 +20,32 @@ export function routesDocument(routes: readonly DeclaredRoute[]): string {
     '--- | --- | --- | --- | ---',
     ...rows,
   ];
-  return `${introduction}\n${table.map((row) => `| ${row} |`).join('\n')}\n`;
+  const whole = sorted.filter(({ access }) => typeof access === 'object' && access.scope === undefined);
+  return `${introduction}\n${tableOf(table)}\n${wholeIntroduction}\n${tableOf([
+    'method | path | why',
+    '--- | --- | ---',
+    ...whole.map(({ method, path }) => `${method} | \`${path}\` | ${whyWhole(path)}`),
+  ])}`;
+}
+
+const tableOf = (rows: readonly string[]): string => rows.map((row) => `| ${row} |\n`).join('');
+
+const wholeIntroduction = `## Only for roles that are not narrowed
+
+What these show or change belongs to no topic, queue, destination or workflow. A narrowed role gets 403 with the permission that it needs in a role that is not narrowed.
+`;
+
+/** By the beginning of the path. */
+const reasons = [
+  ['/api/v1/keys', 'a key may have any role'],
+  ['/api/v1/services', 'workflows of all names call the same services'],
+  ['/api/v1/workflows', 'a definition may call every service'],
+  ['/api/v1/dlq/erasures', 'a key is erased from the messages of all topics'],
+  ['/metrics', 'figures of all topics, queues, destinations and workflows'],
+] as const;
+
+function whyWhole(path: string): string {
+  return reasons.find(([start]) => path.startsWith(start))?.[1] ?? 'it is about the whole system';
 }
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];

@@ -187,3 +187,22 @@ test('a payload that is too large to be shown is published', async () => {
   const answer = await retryMessage(call, id, { actor: 'tester', act: testAct('dlq:messages:retry') });
   assert.deepEqual([answer.published, call.sent], [true, ['null"x']]);
 });
+
+test('a narrowed role publishes only to topics in its scope, also where a rule chooses the topic', async () => {
+  const names = [[['in.*']]];
+  const id = await storeMessage(database.db, { topic: 'in.dlq' });
+  await database.db.query(sql`UPDATE dlq.dlq_messages SET unroutable = true, source_topic = 'in.dlq'`);
+  const to = (target: string) => ({
+    ...createCall(() => 0),
+    routesOf: () => ({ unroutable: target, misnamed: target }),
+  });
+  const act = testAct('dlq:messages:retry');
+  const outside = to('out.v1');
+  await assert.rejects(retryMessage(outside, id, { actor: 'tester', act, names }), /goes to out\.v1/);
+  const { retried, exclusions } = await retryAll(outside, 'in.dlq', 'tester', names);
+  assert.equal(retried, 0);
+  assert.deepEqual(exclusions, [{ reason: 'target_not_in_scope', topic: 'in.dlq', count: 1 }]);
+  assert.deepEqual(outside.sent, []);
+  const inside = to('in.v1');
+  assert.equal((await retryMessage(inside, id, { actor: 'tester', act, names })).published, true);
+});

@@ -3,26 +3,39 @@ import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { passes, type NameFilter } from '../../kernel/access/scope.ts';
-import { isNamed } from './is-named.ts';
+import { areNamed, isNamed } from './is-named.ts';
 import { sql } from './sql.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
 after(() => database.drop());
 
+const letters = fc.constantFrom('a', 'b', '.', '%', '_', '\\', '😀');
+const names = fc.array(fc.string({ unit: letters, maxLength: 5 }), { minLength: 1, maxLength: 20 });
+const globs = fc.array(fc.string({ unit: fc.oneof(letters, fc.constant('*')), minLength: 1, maxLength: 5 }), {
+  minLength: 1,
+  maxLength: 3,
+});
+const filters: fc.Arbitrary<NameFilter> = fc.option(
+  fc.array(fc.array(globs, { minLength: 1, maxLength: 2 }), { maxLength: 3 }),
+);
+
+test('an item with several names is shown exactly if the filter lets all of them through', async () => {
+  await fc.assert(
+    fc.asyncProperty(filters, fc.array(letters, { maxLength: 3 }), async (filter, some) => {
+      const [row] = await database.db.query<{ all: boolean }>(sql`
+        SELECT ${areNamed(sql`t.names`, filter)} AS all FROM (SELECT ${some}::text[] AS names) AS t`);
+      const isShown = filter === null || (some.length > 0 && some.every((name) => passes(filter, name)));
+      assert.equal(row?.all, isShown);
+    }),
+    { numRuns: 200 },
+  );
+  const [unknown] = await database.db.query<{ all: boolean | null }>(sql`
+    SELECT ${areNamed(sql`NULL::text[]`, [[['*']]])} AS all`);
+  assert.notEqual(unknown?.all, true);
+});
+
 test('a list in SQL shows exactly the names that the filter lets through', async () => {
-  const letters = fc.constantFrom('a', 'b', '.', '%', '_', '\\', '😀');
-  const names = fc.array(fc.string({ unit: letters, maxLength: 5 }), { minLength: 1, maxLength: 20 });
-  const globs = fc.array(
-    fc.string({ unit: fc.oneof(letters, fc.constant('*')), minLength: 1, maxLength: 5 }),
-    {
-      minLength: 1,
-      maxLength: 3,
-    },
-  );
-  const filters: fc.Arbitrary<NameFilter> = fc.option(
-    fc.array(fc.array(globs, { minLength: 1, maxLength: 2 }), { maxLength: 3 }),
-  );
   await fc.assert(
     fc.asyncProperty(filters, names, async (filter, some) => {
       const rows = await database.db.query<{ name: string }>(sql`
