@@ -22,12 +22,12 @@ export const dlq = defineFeature(texts, {
     lazyPage(root, '/dlq/groups/$fingerprint', async () => import('./groups/group-page.tsx'), 'GroupPage'),
     lazyPage(root, '/dlq/messages', async () => import('./messages/messages-page.tsx'), 'MessagesPage'),
     lazyPage(root, '/dlq/messages/$id', async () => import('./messages/message-page.tsx'), 'MessagePage'),
-    commandRoute(root, {
-      path: '/dlq/messages/$id/edit',
-      texts,
-      title: 'edit',
-      command: 'dlq edit <id> --reason <text>',
-    }),
+    lazyPage(
+      root,
+      '/dlq/messages/$id/edit',
+      async () => import('./messages/edit/edit-message-page.tsx'),
+      'EditMessagePage',
+    ),
     commandRoute(root, { path: '/dlq/topics', texts, title: 'topics', command: 'dlq topics' }),
     lazyPage(root, '/dlq/redrives', async () => import('./redrives/redrives-page.tsx'), 'RedrivesPage'),
     lazyPage(

@@ -5,10 +5,6 @@ export const en = {
   groups: 'Groups',
   group: 'Group of failures',
   messages: 'Messages',
-  edit: 'Edit',
-  message: 'Message',
   topics: 'Topics',
   redrives: 'Redrives',
-  newRedrive: 'Plan a redrive',
-  redrive: 'Redrive',
 } as const satisfies Texts;

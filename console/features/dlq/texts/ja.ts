@@ -6,10 +6,6 @@ export const ja: TextsLike<typeof en> = {
   groups: 'グループ',
   group: '失敗のグループ',
   messages: 'メッセージ',
-  edit: '編集',
-  message: 'メッセージ',
   topics: 'トピック',
   redrives: 'リドライブ',
-  newRedrive: 'リドライブの計画',
-  redrive: 'リドライブ',
 };

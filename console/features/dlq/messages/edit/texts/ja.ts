@@ -1,0 +1,36 @@
+import type { TextsLike } from '../../../../../lib/text/catalogue.ts';
+import type { en } from './en.ts';
+
+export const ja: TextsLike<typeof en> = {
+  editOf: (id) => `メッセージ ${id} を編集`,
+  topic: '送信先トピック',
+  key: 'キー',
+  value: '値',
+  headers: 'ヘッダー',
+  isNull: (what) => `${what}を null にする`,
+  keyIsBinary: 'キーはテキストではないため、そのままです。',
+  valueIsBinary: '値はテキストではないため、ここではそのままです。コマンドラインで編集できます。',
+  headerName: (place) => `ヘッダー ${place} の名前`,
+  headerValue: (place) => `ヘッダー ${place} の値`,
+  headerKept: (name) => `${name}: テキストではないため、そのまま`,
+  removeHeader: (place) => `ヘッダー ${place} を削除`,
+  addHeader: 'ヘッダーを追加',
+  reason: '理由',
+  reasonHint: 'バージョンとともに保存されます。',
+  reasonRequired: '理由が必要です。',
+  review: '変更内容',
+  nothingChanged: 'まだ変更はありません。',
+  valueChanges: '値の変更',
+  headersChanged: 'ヘッダーが変更されています。',
+  valueIs: (format, size) => `値: ${format}、${size}`,
+  readBy: (topic, groups) => `${topic} を読むグループ: ${groups}`,
+  canBeSaved: (version) => `バージョン ${version} として保存できます。`,
+  save: '新しいバージョンを保存',
+  back: 'メッセージに戻る',
+  neverOverwrites: '元の内容は残ります。再送では最新のバージョンが発行されます。',
+  newerVersion: (version) =>
+    `その間に別の人がバージョン ${version} を保存しました。下書きはそのまま残っています。`,
+  startOver: '下書きを破棄してそのバージョンを編集',
+  changedMeanwhile: 'その間にメッセージが変わりました。確認してから保存してください。',
+  leave: '新しいバージョンを保存せずに離れますか？',
+};
