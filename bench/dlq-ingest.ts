@@ -1,3 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { compileGlobs } from '../src/kernel/glob/match-glob.ts';
 import { createDecoder } from '../src/dlq/ingest/decoding/decode-dead-letter.ts';
 import { messageRows } from '../src/dlq/ingest/message-rows.ts';
@@ -13,6 +17,7 @@ import { openGround, orderValue, printTable, publishAll, timed, until, type Grou
  *               many connections as there are partitions; the broker runs idle beside it
  *   seeds' way  one record, one INSERT, one after another, as the system that came before did
  *   ours        the whole path: fetch, decode, store with the position, mirror
+ *   encrypted   the same with `protect.encrypt` for the topic
  * node bench/dlq-ingest.ts [records]
  */
 const count = Number(process.argv[2] ?? 100_000);
@@ -35,10 +40,17 @@ try {
   const oneByOne = await measureOneByOne(ground, records.slice(0, Math.min(count, 5000)));
   await ground.db.query(sql`TRUNCATE dlq.dlq_messages`);
   const ours = await measureOurs(ground);
+  await ground.db.query(sql`TRUNCATE dlq.dlq_messages, dlq.source_partitions`);
+  const encrypted = await measureOurs(ground, {
+    KAFKA_CONSUMER_GROUP: 'bench.encrypted',
+    PROTECT_ENCRYPT_TOPICS: 'bench.*',
+    PROTECT_ENCRYPT_KEY_FILE: writeMasterKey(),
+  });
   printTable(`Ingest of ${count.toLocaleString('en')} dead letters`, [
     { name: 'floor: prebuilt rows, bulk insert', perSecond: floor },
     { name: "the seeds' way: one INSERT per record", perSecond: oneByOne },
     { name: 'ours: Kafka to committed rows and position', perSecond: ours },
+    { name: 'ours, encrypted', perSecond: encrypted },
   ]);
   process.stdout.write(`  ours against the seeds' way: ${(ours / oneByOne).toFixed(1)} times\n`);
 } finally {
@@ -101,14 +113,20 @@ async function measureOneByOne({ db }: Ground, records: readonly OutgoingRecord[
   return records.length / seconds;
 }
 
-async function measureOurs(ground: Ground): Promise<number> {
+function writeMasterKey(): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'bench-key-')), 'master-keys');
+  writeFileSync(file, `bench:${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  return file;
+}
+
+async function measureOurs(ground: Ground, env: Readonly<Record<string, string>> = {}): Promise<number> {
   const stored = async (): Promise<number> => {
     const rows = await ground.db.query<{ stored: bigint }>(
       sql`SELECT COALESCE(sum(stored), 0)::bigint AS stored FROM dlq.source_partitions`,
     );
     return Number(rows[0]?.stored ?? 0n);
   };
-  const system = await ground.startSystem({ ROLES: 'ingest' });
+  const system = await ground.startSystem({ ROLES: 'ingest', ...env });
   // From the first stored batch on: finding the topic and taking its partitions is not the question here.
   await until(async () => (await stored()) > 0);
   const already = await stored();

@@ -29,6 +29,8 @@ export type MessageFilter = Readonly<{
   text?: string;
   /** How messages with the key are found if they are encrypted. */
   hashes?: LookupHashes | null;
+  /** There may be encrypted messages, whose payloads are not searched. */
+  hasEncrypted?: boolean;
   /** The original topics that the caller may see; by default all. */
   names?: NameFilter;
   /** What must not hold; of several values none. */

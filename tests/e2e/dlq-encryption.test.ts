@@ -106,6 +106,21 @@ describe('a message of an encrypted topic', () => {
     assert.ok(body.messages.every((message) => message.id !== id));
   });
 
+  test('is found by the words of its error, not of its payload', async () => {
+    type Found = { messages: readonly Listed[]; encrypted_not_searched?: boolean };
+    const byPayload = await system.api.get<Found>(`${root}?text=${canary}`);
+    assert.deepEqual([byPayload.body.messages, byPayload.body.encrypted_not_searched], [[], true]);
+    const { body } = await system.api.get<{ error_message: string }>(`${root}/${id}`);
+    const words = encodeURIComponent(body.error_message);
+    const byError = await system.api.get<Found>(`${root}?text=${words}&topic=payments.v1`);
+    assert.deepEqual(
+      byError.body.messages.map((message) => message.id),
+      [id],
+    );
+    const without = await system.api.get<Found>(root);
+    assert.equal(without.body.encrypted_not_searched, undefined);
+  });
+
   test('is published byte for byte by a retry', async () => {
     const { status, text } = await system.api.post(`${root}/${id}/retry`);
     assert.equal(status, 200, text);
@@ -223,6 +238,8 @@ describe('without its master key', () => {
       const after = await replica.api.get<{ status: string; retry_count: number }>(`${root}/${id}`);
       assert.deepEqual([after.body.status, after.body.retry_count], ['PENDING', 0]);
       const ready = await replica.api.get('/readyz');
+      const { text: metrics } = await replica.api.get('/metrics');
+      assert.match(metrics, /dlq_unreadable_total\{code="SYS_DLQ_KEY_UNAVAILABLE"\} [1-9]/);
       assert.match(ready.text, /"dlq_encryption":\{"status":"degraded","message":"[^"]*master key first/);
       // The right key again, without a restart.
       wrong.write(keys.read());

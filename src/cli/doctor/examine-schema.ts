@@ -1,3 +1,4 @@
+import { createMasterKey } from '../../compose/create-master-key.ts';
 import { migrationSources } from '../../compose.ts';
 import type { Config } from '../../config/config.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -7,6 +8,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { examineAuditMonths } from './checks/audit-months.ts';
 import { examineDeadRows } from './checks/dead-rows.ts';
 import { examineIndexes } from './checks/invalid-indexes.ts';
+import { examineMessageEncryption } from './checks/message-encryption.ts';
 import { examineRetryPolicies } from './checks/retry-policies.ts';
 import { examineStuckRows } from './checks/stuck-rows.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
@@ -40,6 +42,9 @@ export async function* examineSchema(db: Queryable, config: Config): AsyncGenera
   yield await attempt('stuck_rows', () => examineStuckRows(db, schemas));
   yield await attempt('partitions', () => examineAuditMonths(db));
   yield await attempt('retry_policies', () => examineRetryPolicies(db, config));
+  yield await attempt('message_encryption', () =>
+    examineMessageEncryption(db, { ...config, master: createMasterKey(config.protect) }),
+  );
 }
 
 export function judgeMigrations({ status, appliesItself, canCreate }: SchemaFacts): Finding {

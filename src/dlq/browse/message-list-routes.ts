@@ -122,6 +122,7 @@ function presentSearch(
   filter: MessageFilter,
 ): Json {
   return {
+    ...(filter.hasEncrypted === true ? { encrypted_not_searched: true } : {}),
     ...(readsFacets(filter) ? { indexed_until: timestamp(indexedUntil) } : {}),
     ...(scannedUntil === null ? {} : { scanned_until: timestamp(scannedDate(scannedUntil)) }),
   };
@@ -157,10 +158,15 @@ async function listPage(
   };
 }
 
-/** Encrypted messages are found by keyed hashes. */
+/** Encrypted messages are found by keyed hashes, and not by the words of their payloads. */
 async function withHashes({ payloads }: ListDeps, filter: MessageFilter): Promise<MessageFilter> {
   const namesKey = filter.key !== undefined || filter.not?.key !== undefined;
-  return namesKey ? { ...filter, hashes: await payloads.hashes() } : filter;
+  const namesText = filter.text !== undefined || filter.not?.text !== undefined;
+  return {
+    ...filter,
+    ...(namesKey ? { hashes: await payloads.hashes() } : {}),
+    ...(namesText ? { hasEncrypted: await payloads.hasAny() } : {}),
+  };
 }
 
 function keysetOf(after: readonly string[] | null): Keyset | null {

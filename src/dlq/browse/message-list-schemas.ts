@@ -88,6 +88,12 @@ export const MessageListQuery = Type.Object(
 
 const searched = {
   as_of: AsOf,
+  encrypted_not_searched: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Only with `text` or `not_text`: there may be encrypted messages, of which only the error is searched.',
+    }),
+  ),
   indexed_until: Type.Optional({
     ...Timestamp,
     description:

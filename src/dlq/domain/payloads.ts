@@ -16,6 +16,8 @@ export type Payloads = Readonly<{
   sealer(): Promise<Sealer>;
   /** In order. Parts that are not encrypted are returned as they are; one that cannot be read fails alone. */
   open<Parts extends StoredParts>(items: readonly StoredItem<Parts>[]): Promise<readonly Opened<Parts>[]>;
+  /** Whether there may be encrypted messages, which a full-text search finds by their errors only. */
+  hasAny(): Promise<boolean>;
   /** Null if no message was ever encrypted. Throws an AppError. */
   hashes(): Promise<LookupHashes | null>;
 }>;
@@ -48,15 +50,18 @@ export type Sealer = LookupHashes &
     seal<Parts extends StoredParts>(id: string, parts: Parts): Parts;
   }>;
 
-export type UnreadableCode = 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
+export const unreadableCodes = ['SYS_DLQ_KEY_UNAVAILABLE', 'SYS_DLQ_CANNOT_DECRYPT'] as const;
+export type UnreadableCode = (typeof unreadableCodes)[number];
 
 export type PayloadDeps = Readonly<{
   keyring: Keyring;
   isProtectedTopic: (topic: string) => boolean;
   isJson: (bytes: Buffer) => boolean;
+  onUnreadable?: (code: UnreadableCode) => void;
 }>;
 
-export function createPayloads({ keyring, isProtectedTopic, isJson }: PayloadDeps): Payloads {
+export function createPayloads(deps: PayloadDeps): Payloads {
+  const { keyring, isProtectedTopic, isJson, onUnreadable = () => {} } = deps;
   return {
     isProtected: (topics) => topics.some(isProtectedTopic),
     jsonOf: (value) => (isJson(value) ? value.toString() : null),
@@ -72,11 +77,13 @@ export function createPayloads({ keyring, isProtectedTopic, isJson }: PayloadDep
         try {
           return { parts: openParts(keys, item.id, item.parts), error: null };
         } catch (error) {
-          if (error instanceof AppError) return { parts: null, error };
-          throw error;
+          if (!(error instanceof AppError)) throw error;
+          onUnreadable(error.code as UnreadableCode);
+          return { parts: null, error };
         }
       });
     },
+    hasAny: keyring.isUsed,
     async hashes() {
       const lookup = await orUnavailable(keyring.lookup());
       return lookup === null ? null : hashesWith(lookup);
@@ -90,6 +97,7 @@ export const clearPayloads: Payloads = createPayloads({
     current: () => Promise.reject(new KeyError('nothing is encrypted')),
     find: () => Promise.resolve(new Map()),
     lookup: () => Promise.resolve(null),
+    isUsed: () => Promise.resolve(false),
   },
   isProtectedTopic: () => false,
   isJson: () => false,

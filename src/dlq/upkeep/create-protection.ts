@@ -5,7 +5,8 @@ import type { HealthCheck } from '../../platform/http/readiness.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { createKeyring } from '../../platform/protect/keyring.ts';
 import type { MasterKey } from '../../platform/protect/master-key.ts';
-import { createPayloads, type Payloads } from '../domain/payloads.ts';
+import type { Metrics } from '../../platform/telemetry/metrics.ts';
+import { createPayloads, unreadableCodes, type Payloads, type UnreadableCode } from '../domain/payloads.ts';
 
 export type ProtectionDeps = Readonly<{
   db: Queryable;
@@ -15,6 +16,8 @@ export type ProtectionDeps = Readonly<{
   encryptedTopics: readonly string[];
   clock: Pick<Clock, 'monotonicMs'>;
   isJson: (bytes: Buffer) => boolean;
+  /** A command has none. */
+  metrics?: Metrics;
 }>;
 
 export type Protection = Readonly<{ payloads: Payloads; check: HealthCheck }>;
@@ -27,6 +30,7 @@ export function createProtection(deps: ProtectionDeps): Protection {
       keyring,
       isProtectedTopic: compileGlobs(deps.encryptedTopics),
       isJson: deps.isJson,
+      ...(deps.metrics === undefined ? {} : { onUnreadable: countUnreadable(deps.metrics) }),
     }),
     check: {
       name: 'dlq_encryption',
@@ -41,4 +45,14 @@ export function createProtection(deps: ProtectionDeps): Protection {
       },
     },
   };
+}
+
+function countUnreadable(metrics: Metrics): (code: UnreadableCode) => void {
+  const unreadable = metrics.counter({
+    name: 'dlq_unreadable_total',
+    help: 'Encrypted messages that could not be decrypted when they were shown or sent.',
+    labelNames: ['code'],
+  });
+  for (const code of unreadableCodes) unreadable.inc({ code }, 0);
+  return (code) => unreadable.inc({ code });
 }

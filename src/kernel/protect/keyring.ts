@@ -11,6 +11,8 @@ export type Keyring = Readonly<{
   find(ids: ReadonlySet<number>): Promise<ReadonlyMap<number, DataKey | KeyTrouble>>;
   /** Null if nothing of the slice was ever encrypted. Throws a KeyError. */
   lookup(): Promise<Buffer | null>;
+  /** Whether anything of the slice was ever encrypted. */
+  isUsed(): Promise<boolean>;
 }>;
 
 /** A key is missing, wrong or out of reach. */

@@ -69,6 +69,7 @@ export function createKeyring(deps: KeyringDeps): Keyring & Readonly<{ state(): 
   return {
     find,
     lookup,
+    isUsed: async () => lookupKey !== null || (await selectLookupKey(db, slice)) !== undefined,
     async current() {
       if (current === null || current.untilMs <= clock.monotonicMs())
         current = { data: await newestKey(deps, unwrapped), untilMs: clock.monotonicMs() + currentForMs };

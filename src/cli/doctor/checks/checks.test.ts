@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
+import { createMasterKeyFile } from '../../../../tests/support/encryption.ts';
 import { load } from '../../../../tests/support/test-config.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Finding } from '../finding.ts';
@@ -87,6 +88,10 @@ test('a secret file that others can read is a warning, also with a path relative
     assertFinding(examineSecretFiles(used), status, mode === 0o644 ? /has mode 0644/ : /./);
   }
   assertFinding(examineSecretFiles(config), 'skipped', /none/);
+  const { path } = createMasterKeyFile();
+  chmodSync(path, 0o644);
+  const protect = { encrypt: { topics: [], masterKey: { in: 'file' as const, file: path } } };
+  assertFinding(examineSecretFiles({ ...config, protect }), 'warning', /master-keys has mode 0644/);
 });
 
 test('a receiver that does not listen, or whose name is unknown, is a problem', async (t) => {

@@ -6,6 +6,9 @@ import type { Finding } from '../finding.ts';
 import { examineAuditMonths } from './audit-months.ts';
 import { examineAutovacuum } from './autovacuum.ts';
 import { examineIndexes } from './invalid-indexes.ts';
+import { createMasterKeyFile, newMasterKey } from '../../../../tests/support/encryption.ts';
+import { keyFile } from '../../../platform/protect/key-file.ts';
+import { examineMessageEncryption } from './message-encryption.ts';
 import { examineRetryPolicies } from './retry-policies.ts';
 import { countExpired, examineStuckRows } from './stuck-rows.ts';
 import { examineTopicIds } from './topic-ids.ts';
@@ -57,6 +60,32 @@ test('a retry policy that is disabled, or that no server looks after, is a warni
   ]);
   await run(`INSERT INTO dlq.retry_policies (name, place, definition) VALUES ('other', 2, '{}')`);
   assert.match((await examine()).found, /the servers also have other/);
+});
+
+test('data keys that cannot be used are a problem, and plain messages of encrypted topics a warning', async () => {
+  const key = newMasterKey('first');
+  const file = createMasterKeyFile(key);
+  const master = keyFile(file.path);
+  const protect = { encrypt: { topics: ['secret.*'], masterKey: { in: 'file' as const, file: file.path } } };
+  const examine = (): Promise<Finding> => examineMessageEncryption(database.db, { protect, master });
+  const none = { encrypt: { topics: [], masterKey: null } };
+  assert.equal(
+    (await examineMessageEncryption(database.db, { protect: none, master: null })).status,
+    'skipped',
+  );
+  await run(`INSERT INTO platform.data_keys (slice, purpose, month, wrapped)
+             VALUES ('dlq', 'payload', '2026-11-01', '${await master.wrap(Buffer.alloc(32))}')`);
+  await turns(examine, [
+    `INSERT INTO dlq.dlq_messages (original_topic, error_message) VALUES ('secret.v1', 'failed'), ('open.v1', 'failed')`,
+    'warning',
+    /^1 messages of encrypted topics are stored in the clear/,
+    `DELETE FROM dlq.dlq_messages WHERE original_topic = 'secret.v1'`,
+  ]);
+  file.write(newMasterKey('second'));
+  const found = await examine();
+  assert.equal(found.status, 'problem');
+  assert.match(found.found, /^1 of 1 data keys cannot be used: master key first is missing/);
+  await run('DELETE FROM platform.data_keys');
 });
 
 test('autovacuum that is off for a table is a problem', () =>

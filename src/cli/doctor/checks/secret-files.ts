@@ -6,8 +6,13 @@ import { ok, skipped, warning, type Finding } from '../finding.ts';
 const tooWide = 0o037;
 
 /** Secret files that others on the machine can read. */
-export function examineSecretFiles({ secretFiles }: Config): Finding {
-  const modes = secretFiles.flatMap((file) => {
+export function examineSecretFiles({
+  secretFiles,
+  protect,
+}: Pick<Config, 'secretFiles' | 'protect'>): Finding {
+  const { masterKey } = protect.encrypt;
+  const keys = masterKey === null ? [] : [masterKey.in === 'file' ? masterKey.file : masterKey.tokenFile];
+  const modes = [...secretFiles, ...keys].flatMap((file) => {
     const mode = modeOf(file);
     return mode === undefined ? [] : [{ file, mode }];
   });
