@@ -212,6 +212,70 @@ describe('a redrive of encrypted messages', () => {
   });
 });
 
+describe('an encrypted message that was sent', () => {
+  const value = `{"customer":"${canary}"}`;
+  type State = Readonly<{ status: string; retry_count: number; error_stack: string | null }>;
+
+  test('is the same message when it comes back, and its new stack is encrypted', async () => {
+    const id = await deadLetter('payments', { key: 'returns', value });
+    assert.equal((await system.api.post(`${root}/${id}/retry`)).status, 200);
+    const headers = [
+      ['error', 'it failed again'],
+      ['x-exception-stacktrace', `Error: again ${canary}`],
+      ['redrive-message-id', id],
+      ['redrive-attempt', '1'],
+    ].map(([name = '', text = '']) => ({ key: Buffer.from(name), value: Buffer.from(text) }));
+    const record = {
+      topic: 'payments.dlq.v1',
+      key: Buffer.from('returns'),
+      value: Buffer.from(value),
+      headers,
+    };
+    await broker.publish([{ ...record, timestamp: 1n, compression: 'none' }], { timeoutMs: 5000 });
+    await eventually(async () => {
+      const { body } = await system.api.get<State>(`${root}/${id}`);
+      assert.deepEqual([body.status, body.retry_count], ['PENDING', 1]);
+      assert.ok(body.error_stack?.includes(`again ${canary}`));
+    });
+    const rows = await system.db.query(sql`SELECT 1 FROM dlq.dlq_messages WHERE parent_id = ${id}`);
+    assert.deepEqual(rows, []);
+    assert.deepEqual(await tablesWith(system.db, [canary]), []);
+  });
+
+  test('is compared with its record byte for byte', async () => {
+    type Verified = Readonly<{ ok: boolean; different: Readonly<{ count: number }> }>;
+    const verify = async (): Promise<Verified> => {
+      const { body, text, status } = await system.api.get<Verified>(
+        '/api/v1/dlq/sources/payments.dlq.v1/0/verify',
+      );
+      assert.equal(status, 200, text);
+      return body;
+    };
+    await system.db.query(sql`DELETE FROM dlq.dlq_messages`);
+    const id = await deadLetter('payments', { key: 'verified', value });
+    assert.equal((await verify()).different.count, 0);
+    await edit(system.api, id, { value: 'edited' });
+    assert.equal((await verify()).different.count, 0);
+    await system.db.query(sql`
+      UPDATE dlq.message_versions SET value = set_byte(value, 20, get_byte(value, 20) # 1)
+      WHERE message_id = ${id} AND version = 0`);
+    assert.equal((await verify()).different.count, 1);
+  });
+
+  test('is planned by its key', async () => {
+    const id = await deadLetter('payments', { key: 'planned', value });
+    const { body } = await system.api.post<{ id: string }>('/api/v1/dlq/redrives', {
+      filter: { key: 'planned' },
+      reason: 'fixed',
+    });
+    await eventually(async () => {
+      const items = await system.db.query<{ message_id: string }>(sql`
+        SELECT message_id FROM dlq.redrive_items WHERE redrive_id = ${body.id}`);
+      assert.deepEqual(items, [{ message_id: id }]);
+    });
+  });
+});
+
 describe('without its master key', () => {
   test('a replica shows that it cannot decrypt, and works on everything else', async () => {
     await system.db.query(sql`DELETE FROM dlq.dlq_messages`);

@@ -458,6 +458,8 @@ export type MessageFacets = Readonly<{
   }>;
   /** The time of the database when it was read: the answer is at least as new. */
   as_of: string;
+  /** Only with `text` or `not_text`: there may be encrypted messages, of which only the error is searched. */
+  encrypted_not_searched?: true;
   /** Only with `text`, `key`, `error_class` or `consumer_group`: messages stored since may be missing, because they are not indexed yet. */
   indexed_until?: string;
   /** Only if the search ended after 2 s: older messages were not checked. `next_cursor` continues there. */

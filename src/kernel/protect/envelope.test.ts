@@ -59,6 +59,16 @@ test('bytes at another place, or with another key, are refused', () => {
   );
 });
 
+test('bytes in another column of the same item are refused', () => {
+  fc.assert(
+    fc.property(dataKey, place, bytes, (key, at, plain) => {
+      const sealed = seal(key, at, plain);
+      for (const column of ['key', 'value', 'headers', 'stack'])
+        if (column !== at.column) assert.equal(open(key, { ...at, column }, sealed), null);
+    }),
+  );
+});
+
 test('equal bytes are sealed to different bytes, and the bytes do not contain them', () => {
   const key: DataKey = { id: 1, secret: Buffer.alloc(32, 7) };
   const at: Place = { slice: 'dlq', item: 'a', column: 'value' };
