@@ -66,6 +66,7 @@ TABLE audit.seals
     previous bytea NOT NULL
     hash bytea NOT NULL
     sealed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    rows_sha256 bytea NOT NULL
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
     partition integer NOT NULL
@@ -769,6 +770,7 @@ CONSTRAINT audit.seals seals_hash_check CHECK ((octet_length(hash) = 32))
 CONSTRAINT audit.seals seals_hash_key UNIQUE (hash)
 CONSTRAINT audit.seals seals_pkey PRIMARY KEY (block)
 CONSTRAINT audit.seals seals_previous_check CHECK ((octet_length(previous) = 32))
+CONSTRAINT audit.seals seals_rows_sha256_check CHECK ((octet_length(rows_sha256) = 32))
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
 CONSTRAINT dlq.bulk_acts bulk_acts_pkey PRIMARY KEY (id)
@@ -1032,6 +1034,7 @@ CREATE TRIGGER saga_states_refuse_delete BEFORE DELETE ON saga.saga_states FOR E
 CREATE TRIGGER saga_states_refuse_truncate BEFORE TRUNCATE ON saga.saga_states FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
 CREATE TRIGGER saga_step_logs_complete_row BEFORE INSERT ON saga.saga_step_logs FOR EACH ROW WHEN ((new.attempt IS NULL)) EXECUTE FUNCTION saga.complete_log_row()
 CREATE TRIGGER saga_step_logs_refuse_truncate BEFORE TRUNCATE ON saga.saga_step_logs FOR EACH STATEMENT EXECUTE FUNCTION saga.refuse_truncate()
+CREATE TRIGGER seals_are_chained BEFORE INSERT ON audit.seals FOR EACH ROW EXECUTE FUNCTION audit.chain_seal()
 CREATE TRIGGER seals_are_not_changed BEFORE DELETE OR UPDATE OR TRUNCATE ON audit.seals FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()
 CREATE TRIGGER trg_dlq_messages_archive_delete_facets AFTER DELETE ON dlq.dlq_messages_archive REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.delete_archived_facets()
 CREATE TRIGGER trg_dlq_messages_archive_facets AFTER INSERT ON dlq.dlq_messages_archive REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION dlq.archive_facets()
@@ -1395,6 +1398,25 @@ DECLARE
 BEGIN
     IF NOT pg_input_is_valid(v_quoted, 'jsonb') THEN RETURN NULL; END IF;
     RETURN to_json(v_quoted::json #>> '{}');
+END $function$
+
+CREATE OR REPLACE FUNCTION audit.chain_seal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    v_last RECORD;
+BEGIN
+    SELECT s.block, s.hash, s.after_seq, s.last_seq INTO v_last FROM audit.seals s ORDER BY s.block DESC LIMIT 1;
+    IF NEW.block <> COALESCE(v_last.block, 0) + 1
+       OR NEW.previous <> COALESCE(v_last.hash, decode(repeat('00', 32), 'hex'))
+       OR NOT (NEW.after_seq = COALESCE(v_last.last_seq, 0)
+               OR (NEW.after_seq = v_last.after_seq AND NEW.last_seq = v_last.last_seq)) THEN
+        RAISE EXCEPTION 'block % does not continue the chain', NEW.block USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN NEW;
 END $function$
 
 CREATE OR REPLACE FUNCTION dlq.compact_topic_counts()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { accessMigrations, createAccess } from './access/index.ts';
-import { auditMigrations, createAudit } from './audit/index.ts';
+import { anchorDestinations, auditMigrations, createAudit } from './audit/index.ts';
 import { apiTags } from './compose/api-tags.ts';
 import { createMasterKey } from './compose/create-master-key.ts';
 import { kafkaName, openBroker } from './compose/create-broker.ts';
@@ -222,7 +222,8 @@ function createSlices(config: Config, parts: Parts) {
     addOrder: (tx, order) => addInternalOrders(tx, [order]),
     destinationsWithDead,
   });
-  const internalDestinations = [...notify.destinations, ...eventsDestinations(config)];
+  const ofKafka = [...eventsDestinations(config), ...anchorDestinations(config)];
+  const internalDestinations = [...notify.destinations, ...ofKafka];
   const outbox = createOutbox({ ...parts, options: { ...config.outbox, internalDestinations } });
   const jobs = createJobs({ ...parts, options: config.jobs });
   const saga = createSaga({
@@ -232,7 +233,7 @@ function createSlices(config: Config, parts: Parts) {
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
-  const audit = createAudit(parts);
+  const audit = createAudit({ ...parts, addOrders: addInternalOrders, settings: config });
   const console = createConsole({
     ...parts,
     options: {
@@ -316,6 +317,7 @@ function servicesOf(
     ...outbox.maintenance,
     ...jobs.maintenance,
     ...notify.services,
+    ...audit.maintenance,
     createPlatformRetention(worker, logger),
     ...outbox.delivery,
     ...jobs.pushers,

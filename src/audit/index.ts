@@ -5,15 +5,31 @@ import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import type { Worker } from '../platform/work/work.ts';
 import { createDenials, type Denials } from './denials/denials.ts';
+import { createWriteLines, type LineSettings } from './seal/audit-lines.ts';
+import { anchorDestinations, createAddAnchors, type AddOrders, type AnchorSettings } from './seal/anchors.ts';
+import { createSealer } from './seal/sealer.ts';
+import { createAuditRetention } from './upkeep/retention.ts';
+
+export { anchorDestinations } from './seal/anchors.ts';
 
 /** The log of what people did. Everybody writes to it with `recordAct`; this keeps it, proves it and shows it. */
 export type Audit = Readonly<{
   denials: Omit<Denials, 'service'>;
+  /** Run in one process at a time. */
+  maintenance: readonly Service[];
   /** Run in every process that answers requests. */
   services: readonly Service[];
 }>;
 
-export type AuditDeps = Readonly<{ db: Database; worker: Worker; metrics: Metrics; logger: Logger }>;
+export type AuditDeps = Readonly<{
+  db: Database;
+  worker: Worker;
+  metrics: Metrics;
+  logger: Logger;
+  /** Sends what is sealed to a place outside the database, if the settings name one. */
+  addOrders: AddOrders;
+  settings: AnchorSettings & LineSettings;
+}>;
 
 export const auditMigrations: MigrationSource = {
   slice: 'audit',
@@ -23,5 +39,17 @@ export const auditMigrations: MigrationSource = {
 export function createAudit(deps: AuditDeps): Audit {
   const logger = deps.logger.child({ part: 'audit' });
   const denials = createDenials({ ...deps, logger });
-  return { denials, services: [denials.service] };
+  return {
+    denials,
+    services: [denials.service],
+    maintenance: [
+      createSealer({
+        ...deps,
+        logger,
+        addAnchors: anchorDestinations(deps.settings).length === 0 ? null : createAddAnchors(deps.addOrders),
+        writeLines: createWriteLines(deps.settings),
+      }),
+      createAuditRetention(deps.worker, logger),
+    ],
+  };
 }

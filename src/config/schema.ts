@@ -23,6 +23,7 @@ import {
 } from './formats/value.ts';
 import type { InCode } from './in-code.ts';
 import { keysIn, mayBeInFile } from './schema-keys.ts';
+import { audit } from './sections/audit.ts';
 import { auth } from './sections/auth.ts';
 import { database } from './sections/database.ts';
 import { dlq } from './sections/dlq.ts';
@@ -162,6 +163,7 @@ export const schema = section({
   app,
   server,
   auth,
+  audit,
   database,
   kafka,
   secrets,

@@ -163,4 +163,32 @@ export const ticketCases: readonly RuleCase[] = [
     { [`dlq_ingested_total{topic="a.dlq",${replica}}`]: '0+1x1440 1940x20', ...up('1x1500', '0x1500') },
     true,
   ),
+  // One replica seals; the other one knows what it knew at its start.
+  ticket(
+    'AuditSealStale',
+    40,
+    { 'audit_last_seal_timestamp_seconds{instance="a"}': '0+60x20 1200x40' },
+    true,
+  ),
+  ticket(
+    'AuditSealStale',
+    40,
+    {
+      'audit_last_seal_timestamp_seconds{instance="a"}': '0+60x60',
+      'audit_last_seal_timestamp_seconds{instance="b"}': '0x60',
+    },
+    false,
+  ),
+  ticket('AuthDenialsSurge', 20, { [`auth_attempts_total{outcome="refused",${replica}}`]: '0+120x60' }, true),
+  ticket('AuthDenialsSurge', 20, { [`authz_denied_total{permission="x",${replica}}`]: '0+120x60' }, true),
+  ticket(
+    'AuthDenialsSurge',
+    20,
+    {
+      [`auth_attempts_total{outcome="refused",${replica}}`]: '0+20x60',
+      [`auth_attempts_total{outcome="accepted",${replica}}`]: '0+6000x60',
+      [`authz_denied_total{permission="x",${replica}}`]: '0+20x60',
+    },
+    false,
+  ),
 ];

@@ -62,6 +62,8 @@ describe('the metrics of a running server', () => {
     const loops = beats.map(([, slice, loop]) => `${slice} ${loop}`).toSorted();
     assert.deepEqual(loops, [
       'audit denials',
+      'audit retention',
+      'audit seal',
       'dlq archive',
       'dlq discovery',
       'dlq gauges',

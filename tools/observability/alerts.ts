@@ -174,6 +174,27 @@ const dlq: readonly Alert[] = [
   },
 ];
 
+const audit: readonly Alert[] = [
+  {
+    name: 'AuditSealStale',
+    severity: 'ticket',
+    expr: `time() - ${max('audit_last_seal_timestamp_seconds')} > 600`,
+    for: '5m',
+    summary: 'The audit log has not been sealed for more than ten minutes',
+    description:
+      'Events that are newer than {{ $value | humanizeDuration }} are not part of the chain: if they were changed or removed, nobody would notice.',
+  },
+  {
+    name: 'AuthDenialsSurge',
+    severity: 'ticket',
+    expr: `${sum('rate(authz_denied_total[5m]) or rate(auth_attempts_total{outcome="refused"}[5m])', '')} > 1`,
+    for: '5m',
+    summary: 'Many requests are refused because of who sends them',
+    description:
+      '{{ $value | humanize }} requests per second have a wrong token or lack the permission: an attack, or a program with an expired token.',
+  },
+];
+
 const outbox: readonly Alert[] = [
   {
     name: 'OutboxLagHigh',
@@ -270,6 +291,14 @@ const saga: readonly Alert[] = [
   },
 ];
 
-export const alerts: readonly Alert[] = [...budgets, ...process, ...dlq, ...outbox, ...jobs, ...saga];
+export const alerts: readonly Alert[] = [
+  ...budgets,
+  ...process,
+  ...audit,
+  ...dlq,
+  ...outbox,
+  ...jobs,
+  ...saga,
+];
 
 export const alertNames: readonly string[] = [...new Set(alerts.map(({ name }) => name))];
