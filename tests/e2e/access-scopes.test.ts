@@ -169,10 +169,16 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/outbox/orders/:id/supersede': () => ({ idempotency_key: 'test-key-body', request: {} }),
 };
 
+/** Of routes that need one. */
+const queries: Readonly<Record<string, string>> = {
+  'DELETE /api/v1/dlq/sources/:topic/:partition': '?reason=test',
+  'GET /api/v1/dlq/messages/suggest': '?field=topic',
+};
+
 async function call(route: (typeof scoped)[number], side: Side, role: string) {
   const about = `${route.method} ${route.path}`;
   const body = bodies[about]?.(nameOf[route.scope.by][side]);
-  const query = about === 'DELETE /api/v1/dlq/sources/:topic/:partition' ? '?reason=test' : '';
+  const query = queries[about] ?? '';
   const response = await fetch(`${guarded.system.url}${pathOf(route, side)}${query}`, {
     method: route.method,
     signal: AbortSignal.timeout(20_000),
