@@ -83,6 +83,21 @@ describe('a message of an encrypted topic', () => {
     assert.ok(raw.headers.some((one) => one.key === 'x-customer' && one.value === canary));
   });
 
+  test('is downloaded, whole and in part', async () => {
+    const read = async (headers: Readonly<Record<string, string>>): Promise<Response> =>
+      fetch(`${system.url}${root}/${id}/value`, { headers });
+    const whole = await read({});
+    assert.deepEqual([whole.status, await whole.text()], [200, value]);
+    const part = await read({ range: 'bytes=13-21' });
+    assert.deepEqual([part.status, await part.text()], [206, value.slice(13, 22)]);
+    assert.equal(part.headers.get('content-range'), `bytes 13-21/${value.length}`);
+  });
+
+  test('has no key among the suggestions', async () => {
+    const { body } = await system.api.get<{ values: readonly unknown[] }>(`${root}/suggest?field=key`);
+    assert.deepEqual(body.values, []);
+  });
+
   test('is shown in lists', async () => {
     const { body } = await system.api.get<{ messages: readonly Listed[] }>(root);
     const one = body.messages.find((message) => message.id === id);

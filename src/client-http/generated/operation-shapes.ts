@@ -315,7 +315,7 @@ export type Operations = {
       has_more: boolean;
     }>;
   };
-  /** Complete the value of a filter. Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 10 000 messages. */
+  /** Complete the value of a filter. Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 5000 messages. */
   suggestMessageFilters: {
     input: Readonly<{
       field: 'status' | 'topic' | 'error_class' | 'consumer_group' | 'fingerprint' | 'key';

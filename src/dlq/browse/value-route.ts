@@ -72,7 +72,6 @@ export function addValueRoute(app: HttpApp, { db, payloads }: ValueDeps): void {
         .headers({
           'accept-ranges': 'bytes',
           'content-disposition': `attachment; filename="${id}-${version}.bin"`,
-          'x-content-type-options': 'nosniff',
           etag: tag,
         })
         .send(value);

@@ -30,7 +30,7 @@ const SuggestionsSchema = Type.Object(
             minimum: 0,
             examples: [12],
             description:
-              'Messages with this value; of a key among the newest 10 000. Null for dead-letter topics.',
+              'Messages with this value; of a key among the newest 5000. Null for dead-letter topics.',
           }),
         ),
       }),
@@ -51,7 +51,7 @@ export function addSuggestRoute(app: HttpApp, db: Queryable): void {
         operationId: 'suggestMessageFilters',
         summary: 'Complete the value of a filter',
         description:
-          'Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 10 000 messages.',
+          'Lists values of live messages that begin with the text, then those that contain it, the most frequent first; case does not matter. Error classes and fingerprints are those of the 1000 groups that failed last, keys those of the newest 5000 messages.',
         querystring: Query,
         response: { 200: SuggestionsSchema },
       },

@@ -137,7 +137,7 @@ function newestGroups(names: NameFilter): Sql {
     LIMIT ${readGroups}`;
 }
 
-const readMessages = 10_000;
+const readMessages = 5000;
 const suggestedKeyBytes = 1024;
 
 /** Keys that are text, of the newest messages; not those that are encrypted. */
