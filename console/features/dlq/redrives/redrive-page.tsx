@@ -9,18 +9,26 @@ import { Time } from '../../../components/time/time.tsx';
 import { loadedOf } from '../../../lib/loaded.ts';
 import type { Redrive } from '../../../lib/server-shapes.ts';
 import { RedriveActions } from './redrive-actions.tsx';
-import { countIds, printRedriveFilter } from './redrive-filter.ts';
 import { RedriveOutcomes } from './redrive-outcomes.tsx';
 import { RedrivePlan } from './redrive-plan.tsx';
 import { RedriveProgress } from './redrive-progress.tsx';
 import { RedriveReceipt } from './redrive-receipt.tsx';
 import { sentenceOf } from './redrive-words.ts';
+import { SelectionText } from './selection-text.tsx';
 import styles from './redrives.module.css';
 import { StoppedPanel } from './stopped-panel.tsx';
 import { redrivesTexts } from './texts/redrives-texts.ts';
 import { useRedrive, type RedriveHandle } from './use-redrive.ts';
 
 const shortId = 8;
+/** In the other states the reason only repeats who started it. */
+const saysWhy: ReadonlySet<Redrive['state']> = new Set([
+  'paused',
+  'stopped',
+  'cancelled',
+  'failed',
+  'expired',
+]);
 
 /** One redrive from its plan to its receipt. */
 export function RedrivePage() {
@@ -70,7 +78,8 @@ function Summary({ redrive }: Readonly<{ redrive: Redrive }>) {
   return (
     <>
       <p className={styles['sentence']} role="status">
-        {sentenceOf(redrive, t)} {stateReason}
+        {sentenceOf(redrive, t)}
+        {stateReason === null || !saysWhy.has(redrive.state) ? null : <> ({stateReason})</>}
         {waitingFor === null ? null : <> {t.waitsFor(waitingFor)}</>}
       </p>
       <Definitions
@@ -81,7 +90,7 @@ function Summary({ redrive }: Readonly<{ redrive: Redrive }>) {
           { term: t.policy, value: policy },
           {
             term: t.selection,
-            value: <code>{printRedriveFilter(filter) || t.chosenOrAll(countIds(filter))}</code>,
+            value: <SelectionText filter={filter} />,
           },
           { term: t.created, value: <Time at={redrive.created_at} /> },
           { term: t.started, value: redrive.started_at === null ? null : <Time at={redrive.started_at} /> },

@@ -30,7 +30,7 @@ export function RedriveReceipt({ redrive }: Readonly<{ redrive: Redrive }>) {
         <strong>{t.receiptAddsUp(parts.length === 0 ? '0' : parts.join(' + '), counts.selected)}</strong>
       </p>
       <p className={styles['hint']}>{t.receiptHint}</p>
-      <p>
+      <p className={styles['sum']}>
         {t.sha256} <code>{sha256}</code> <CopyButton what={t.sha256} text={sha256} />
       </p>
     </section>

@@ -16,7 +16,7 @@ import { useText } from '../../../components/text/use-text.ts';
 import { Time } from '../../../components/time/time.tsx';
 import type { Operations } from '../../../lib/server-shapes.ts';
 import { formatCount } from '../../../lib/sizes.ts';
-import { countIds, printRedriveFilter } from './redrive-filter.ts';
+import { SelectionText } from './selection-text.tsx';
 import { redrivesTexts } from './texts/redrives-texts.ts';
 
 type RedriveList = Operations['listRedrives']['answer'];
@@ -111,7 +111,7 @@ function useColumns(): readonly Column<ListedRedrive>[] {
         id: 'selection',
         title: t.selection,
         width: '26%',
-        render: ({ filter }) => <code>{printRedriveFilter(filter) || t.chosenOrAll(countIds(filter))}</code>,
+        render: ({ filter }) => <SelectionText filter={filter} />,
       },
       {
         id: 'selected',

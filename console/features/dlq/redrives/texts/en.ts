@@ -89,7 +89,7 @@ export const en = {
   archived: 'archived',
   not_found: 'not found',
   keysKept: (distinct: number, longest: number) =>
-    `order kept for ${formatCount(distinct)} keys, the longest with ${messages(longest)}`,
+    `order kept for ${distinct === 1 ? '1 key' : `${formatCount(distinct)} keys`}, at most ${messages(longest)} of one`,
   withoutKey: (count: number) => `${messages(count)} without a key`,
   orderNotKept: 'order not kept',
   sendingTakes: (time: string) => `about ${time} of sending`,
