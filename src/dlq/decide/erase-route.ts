@@ -8,7 +8,12 @@ import { countErasable, eraseKey, type EraseDeps } from './erase-key.ts';
 const EraseBody = Type.Object(
   {
     key: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 65_536, description: 'The whole key, as UTF-8.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 65_536,
+        examples: ['customer-17'],
+        description: 'The whole key, as UTF-8.',
+      }),
     ),
     key_base64: Type.Optional(
       Type.String({
