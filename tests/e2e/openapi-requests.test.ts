@@ -13,12 +13,13 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a request has in place of its example. */
 type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
 
-/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys and policies, the tag is another. */
+/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys and policies, the tag is another, nobody is logged in. */
 const refused: Readonly<Record<string, number>> = {
   forgetSource: 404,
   seekSource: 404,
   verifySource: 404,
   patchRedrive: 412,
+  approveRedrive: 403,
   getRetryPolicy: 404,
   pauseRetryPolicy: 404,
   resumeRetryPolicy: 404,
@@ -158,6 +159,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   listRedriveItems: () => addRedrive('planned'),
   patchRedrive: () => addRedrive('planned'),
   followRedrive: () => addRedrive('expired'),
+  approveRedrive: () => addRedrive('awaiting_approval'),
   startRedrive: () => addRedrive('planned'),
   pauseRedrive: () => addRedrive('running'),
   resumeRedrive: () => addRedrive('paused'),
