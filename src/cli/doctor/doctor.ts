@@ -10,6 +10,7 @@ import type { Tone } from '../output/render-table.ts';
 import type { Terminal } from '../terminal.ts';
 import { examineDisk } from './checks/disk.ts';
 import { examineEncryption } from './checks/encryption.ts';
+import { examineExposure } from './checks/exposure.ts';
 import { examinePlainSecrets } from './checks/plain-secrets.ts';
 import { examineSecretFiles } from './checks/secret-files.ts';
 import { examineTargets } from './checks/targets.ts';
@@ -76,6 +77,7 @@ async function* examine(terminal: Terminal, args: DoctorArgs): AsyncGenerator<Fi
   yield examinePlainSecrets(config);
   yield examineSecretFiles(config);
   yield examineEncryption(config);
+  yield examineExposure(config);
   yield await attempt('disk', () => examineDisk(config));
   const { examineDatabase } = await import('./examine-database.ts');
   yield* examineDatabase(config);
