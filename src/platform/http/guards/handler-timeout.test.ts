@@ -50,16 +50,20 @@ test('a route that takes minutes is waited for, on a silent connection too', asy
   assert.deepEqual(await (await answering).json(), { done: true });
 });
 
-test('a stream outlives the timeout of handlers, and ends when nothing moves any more', async (t) => {
-  const { url, stream } = await startSlowServer(t);
-  stream.write('first');
-  const answer = await fetch(`${url}/stream`);
-  const reader = answer.body?.getReader();
-  assert.equal(new TextDecoder().decode((await reader?.read())?.value), 'first');
-  for (let round = 0; round < 4; round += 1) {
-    await new Promise((done) => setTimeout(done, 50));
-    stream.write('more');
-    assert.equal(new TextDecoder().decode((await reader?.read())?.value), 'more');
-  }
-  await assert.rejects(async () => reader?.read(), 'the silent connection is cut');
-});
+test(
+  'a stream outlives the timeout of handlers, and ends when nothing moves any more',
+  { timeout: 20_000 },
+  async (t) => {
+    const { url, stream } = await startSlowServer(t);
+    stream.write('first');
+    const answer = await fetch(`${url}/stream`);
+    const reader = answer.body?.getReader();
+    assert.equal(new TextDecoder().decode((await reader?.read())?.value), 'first');
+    for (let round = 0; round < 4; round += 1) {
+      await new Promise((done) => setTimeout(done, 50));
+      stream.write('more');
+      assert.equal(new TextDecoder().decode((await reader?.read())?.value), 'more');
+    }
+    await assert.rejects(async () => reader?.read(), 'the silent connection is cut');
+  },
+);
