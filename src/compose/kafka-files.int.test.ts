@@ -71,9 +71,9 @@ describe('Kafka by secret files', { skip: await whyNoKafka() }, () => {
     const topic = newTopic();
     await eventually(() => broker.createTopic(topic, 1));
     let acked = 0;
-    let isDone = false;
+    const stop = new AbortController();
     const load = async (): Promise<void> => {
-      while (!isDone) {
+      while (!stop.signal.aborted) {
         const [result] = await broker.publish([record(topic)], { timeoutMs: 10_000 });
         assert.equal(result?.result, 'acked', inspect(result));
         acked += 1;
@@ -85,7 +85,7 @@ describe('Kafka by secret files', { skip: await whyNoKafka() }, () => {
     const before = acked;
     // Two rounds in which the broker asks every connection to authenticate again.
     await new Promise((done) => setTimeout(done, 4500));
-    isDone = true;
+    stop.abort();
     await Promise.all(loads);
     assert.ok(acked > before, 'it publishes as the second user');
     assert.equal((await readAll(broker, topic)).length, acked);

