@@ -39,7 +39,7 @@ const ErasedSchema = Type.Object({
     description:
       'Still stored: being retried, locked, or more than 10 000 in one call. Call again until it is 0. For a dry run, all that were found.',
   }),
-  topics: Type.Array(Type.String(), {
+  topics: Type.Array(Type.String({ examples: ['orders.dlq.v1'] }), {
     description:
       'At most 100 topics from which the records were read, or to which they were published. They may have copies until their retention ends.',
   }),
