@@ -211,7 +211,7 @@ function fieldsOf(parameters: readonly Parameter[]): fc.Arbitrary<string> {
     );
     return fc
       .option(value, { nil: undefined, freq: required === true ? 9 : 1 })
-      .map((one) => [one ?? []].flat().map((each) => [name, textOf(each)]));
+      .map((one) => [one ?? []].flat().map((each) => [name, textOf(each)] as [string, string]));
   });
   return fc.tuple(...values).map((pairs) => new URLSearchParams(pairs.flat()).toString());
 }
