@@ -5,6 +5,7 @@ import { anchorDestinations, auditMigrations, createAudit } from './audit/index.
 import { apiTags } from './compose/api-tags.ts';
 import { createMasterKey } from './compose/create-master-key.ts';
 import { kafkaName, openBroker } from './compose/create-broker.ts';
+import { loggerFor } from './compose/logger-for.ts';
 import { openDatabase } from './compose/open-database.ts';
 import { openSchema } from './compose/open-schema.ts';
 import { openWake } from './compose/open-wake.ts';
@@ -16,6 +17,7 @@ import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
 import { sleep, systemClock } from './kernel/clock.ts';
+import { createProtection } from './kernel/protect/protection.ts';
 import type { Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
@@ -26,6 +28,7 @@ import {
   unsentKeys,
 } from './outbox/index.ts';
 import type { Broker } from './platform/broker/port.ts';
+import { maskPayloadsBy } from './platform/http/access/payload-masks.ts';
 import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
 import { databaseCheck, loginCheck } from './platform/postgres/database-check.ts';
 import { createCredentialWatch, exportPool } from './platform/postgres/database-metrics.ts';
@@ -37,7 +40,7 @@ import { createReplica } from './platform/work/replicas.ts';
 import { isMissingRight, isOutage } from './platform/postgres/sqlstate.ts';
 import { createWorkWatch } from './platform/work/work-watch.ts';
 import type { Worker } from './platform/work/work.ts';
-import { createLogger, type Logger } from './platform/telemetry/logger.ts';
+import type { Logger } from './platform/telemetry/logger.ts';
 import { createMetrics } from './platform/telemetry/metrics.ts';
 import { startTracing } from './platform/telemetry/tracing.ts';
 import {
@@ -61,6 +64,7 @@ export type System = Readonly<{
 }>;
 
 /** For commands that need no running server. */
+export { loggerFor };
 export { archiveMessages, deriveFingerprints, purgeArchive, recountMessages } from './dlq/index.ts';
 export { payloadsFor } from './compose/open-payloads.ts';
 export { checkWorkflow } from './saga/index.ts';
@@ -177,6 +181,7 @@ async function openParts(
     beat: () => watch.beat('platform', 'credentials'),
     onError: (error) => logger.warn({ err: error }, 'failed to read when the credentials expire'),
   });
+  const protection = createProtection(config.protect);
   const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
   const embeddedDatabaseUrl = embedded?.url ?? null;
   return {
@@ -189,6 +194,8 @@ async function openParts(
     wake,
     replica,
     credentials,
+    protection,
+    maskPayloads: maskPayloadsBy(protection),
     clock: systemClock,
     logger,
     metrics,
@@ -337,13 +344,4 @@ function servicesOf(
     dlq.retries,
     http,
   ];
-}
-
-export function loggerFor(config: Config): Logger {
-  return createLogger({
-    service: config.app.name,
-    version: config.app.version,
-    environment: config.app.environment,
-    level: config.telemetry.logLevel,
-  });
 }

@@ -101,6 +101,7 @@ const WITHOUT_IO: ReadonlySet<string> = new Set([
   'node:timers/promises',
   'node:util',
   'canonicalize',
+  're2js',
   'croner',
 ]);
 

@@ -9,6 +9,7 @@ import { createRunningWork, type RunningWork } from '../platform/work/running-wo
 import { createSoloGate } from '../platform/work/solo-gate.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Broker } from '../platform/broker/port.ts';
+import type { MaskPayloads } from '../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import { stringifyWithRaw } from '../platform/http/raw-json.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
@@ -28,6 +29,7 @@ import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
 import { isJsonForPostgres } from './ingest/decoding/json-view.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';
+import { getVersion, newestVersion } from './browse/read-versions.ts';
 import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
 import { decideMessages } from './decide/decide-messages.ts';
 import { addDecideRoutes } from './decide/routes.ts';
@@ -96,6 +98,7 @@ export type DlqDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  maskPayloads: MaskPayloads;
   options: DlqOptions;
 }>;
 
@@ -196,31 +199,26 @@ type PlannedDeps = Pick<RedriveRouteDeps, 'makeId' | 'maxItems' | 'rights' | 'ap
 
 function addRoutes(
   app: HttpApp,
-  { db, broker }: DlqDeps,
+  deps: DlqDeps,
   { planned, ...retryDeps }: RetryAllDeps & Readonly<{ planned: PlannedDeps }>,
 ): void {
+  const { db, broker } = deps;
   const { isDeadLetterTopic, isAllowedTarget, stopping, payloads } = retryDeps;
+  const masking = deps.maskPayloads('topics', 'dlq:payloads:view');
   // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
   app.setReplySerializer((payload) => stringifyWithRaw(payload));
-  addBrowseRoutes(app, { db, broker, payloads, isJson: isJsonForPostgres });
+  const shared = { db, broker, payloads, masking, isJson: isJsonForPostgres };
+  addBrowseRoutes(app, shared);
   addRedriveRoutes(app, { ...retryDeps, rights: planned.rights });
-  addRedrivePlanRoutes(app, {
-    db,
-    payloads,
-    ...planned,
-    stopping,
-    hasBroker: broker !== null,
-  });
+  addRedrivePlanRoutes(app, { ...shared, ...planned, stopping, hasBroker: broker !== null });
   addPolicyRoutes(app, db);
   addDecideRoutes(app, {
-    db,
-    broker,
-    payloads,
+    ...shared,
     isDeadLetterTopic,
     isAllowedTarget,
-    isJson: isJsonForPostgres,
     findHead: (id) => findHead(db, id),
     getMessage: (id) => getMessage(db, id, payloads),
+    getRecord: async (id) => getVersion(db, { id, version: await newestVersion(db, id) }, payloads),
     reserveMessage: (request, id) => reserveMessage(db, request, id),
     reap: (id) => reapAttempts(db, id),
   });

@@ -1,5 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import type { FastifyRequest } from 'fastify';
+import type { Masks } from '../kernel/protect/protection.ts';
 import { formatTimestamp } from '../kernel/timestamp.ts';
+import type { PayloadMasks } from '../platform/http/access/payload-masks.ts';
 import { entityTagOf } from '../platform/http/entity-tag.ts';
 import { rawJson } from '../platform/http/raw-json.ts';
 import type { Message } from './stored-message.ts';
@@ -11,14 +14,19 @@ export type Json = Readonly<Record<string, unknown>>;
 export const timestamp = (instant: Date | null): string | null =>
   instant === null ? null : formatTimestamp(instant);
 
-export function presentMessage(message: Message): Json {
+export function presentMessage(message: Message, masks: Masks): Json {
+  const { payloadText, errorMessage, key, errorClass } = message;
+  const payload = payloadText === null ? null : masks.json(payloadText);
+  const error = masks.text(errorMessage);
+  const shownKey = key === null ? null : masks.key(key);
+  const isMasked = payload !== payloadText || error !== errorMessage || shownKey !== key;
   return {
     id: message.id,
     original_topic: message.originalTopic,
-    error_message: message.errorMessage,
+    error_message: error,
     retry_count: message.retryCount,
     max_retries: message.maxRetries,
-    payload: message.payloadText === null ? null : rawJson(message.payloadText),
+    payload: payload === null ? null : rawJson(payload),
     status: message.status,
     created_at: timestamp(message.createdAt),
     updated_at: timestamp(message.updatedAt),
@@ -26,8 +34,8 @@ export function presentMessage(message: Message): Json {
     source_topic: message.sourceTopic,
     source_partition: message.sourcePartition,
     source_offset: message.sourceOffset,
-    ...presentKey(message.key),
-    error_class: message.errorClass,
+    ...presentKey(shownKey),
+    error_class: masks.text(errorClass),
     consumer_group: message.consumerGroup,
     original_partition: message.originalPartition,
     original_offset: message.originalOffset,
@@ -47,23 +55,40 @@ export function presentMessage(message: Message): Json {
     ...(message.isKeyOmitted ? { key_omitted: true } : {}),
     ...(message.isSealed ? { encrypted: true } : {}),
     ...(message.unreadable === null ? {} : { unreadable: message.unreadable }),
+    ...(isMasked ? { masked: true } : {}),
   };
 }
 
 /** For lists: the beginning of the value and its size in place of the payload. */
-export function presentListedMessage(message: Message): Json {
-  const { payload: _, ...rest } = presentMessage(message);
+export function presentListedMessage(message: Message, masks: Masks): Json {
+  const { payload: _, ...rest } = presentMessage(message, masks);
   const { bytes = null, start = null } = message.value ?? {};
-  return { ...rest, payload_preview: start === null ? null : previewOf(start, bytes), payload_bytes: bytes };
+  const isCut = start !== null && bytes !== null && bytes > BigInt(start.length);
+  const shown = start === null ? null : shownStart(start, isCut, masks);
+  const isMasked = start !== null && !masks.isEmpty && shown !== textOf(start, isCut);
+  return {
+    ...rest,
+    ...(isMasked ? { masked: true } : {}),
+    payload_preview: shown === null ? null : previewOf(shown, isCut),
+    payload_bytes: bytes,
+  };
 }
 
 const previewLength = 200;
 
-/** The beginning of the value in one line; null if it is not text. */
-function previewOf(start: Buffer, bytes: bigint | null): string | null {
-  const isCut = bytes !== null && bytes > BigInt(start.length);
+function shownStart(start: Buffer, isCut: boolean, masks: Masks): string | null {
+  if (masks.isEmpty) return textOf(start, isCut);
+  return isCut ? masks.start(start) : textOf(masks.value(start), false);
+}
+
+/** Null if it is not text. */
+function textOf(start: Buffer, isCut: boolean): string | null {
   const text = isCut ? start.toString('utf8').replace(/\uFFFD{1,3}$/, '') : start.toString('utf8');
-  if (/[\uFFFD\0]/.test(text)) return null;
+  return /[\uFFFD\0]/.test(text) ? null : text;
+}
+
+/** The beginning of the value in one line. */
+function previewOf(text: string, isCut: boolean): string {
   const shown = Array.from(text.replaceAll(/\s+/g, ' ').trim());
   return shown.slice(0, previewLength).join('') + (isCut || shown.length > previewLength ? '…' : '');
 }
@@ -74,8 +99,22 @@ export function messageTag({ version, epoch }: Readonly<{ version: number; epoch
 }
 
 /** Also has what would make a list too long. */
-export function presentWholeMessage(message: Message): Json {
-  return { ...presentMessage(message), error_stack: message.errorStack };
+export function presentWholeMessage(message: Message, masks: Masks): Json {
+  const stack = masks.text(message.errorStack);
+  return {
+    ...presentMessage(message, masks),
+    ...(stack === message.errorStack ? {} : { masked: true }),
+    error_stack: stack,
+  };
+}
+
+/** How the message is shown to whoever asks. Its original topic decides about that, and its rules are those of both topics. */
+export function masksOf(
+  masks: PayloadMasks,
+  request: FastifyRequest,
+  { originalTopic, sourceTopic }: Pick<Message, 'originalTopic' | 'sourceTopic'>,
+): Masks {
+  return masks.of(request, originalTopic, sourceTopic);
 }
 
 export function presentKey(key: Buffer | null): Json {

@@ -100,15 +100,14 @@ const messageFacts = {
   next_attempt_at: nullable({ ...Timestamp, description: 'When its retry policy retries it.' }),
   retry_policy: nullable(Type.String({ examples: ['timeouts'] })),
   version: Type.Integer({ minimum: 0, description: 'How often it was edited; 0 is the original.' }),
-  key_omitted: Type.Optional(
-    Type.Literal(true, { description: 'Only in lists: the key is longer than 1 KiB.' }),
-  ),
+  key_omitted: Type.Optional(Type.Literal(true, { description: 'Only in lists: longer than 1 KiB.' })),
   encrypted: Type.Optional(Type.Literal(true, { description: 'Its record is stored encrypted.' })),
   unreadable: Type.Optional(
     Type.Enum(['SYS_DLQ_KEY_UNAVAILABLE', 'SYS_DLQ_CANNOT_DECRYPT'], {
       description: 'Why key, payload and stack are missing: they cannot be decrypted.',
     }),
   ),
+  masked: Type.Optional(Type.Literal(true, { description: 'Parts are `[masked]`: see `…/reveal`.' })),
 };
 
 /** The present functions make the responses; their schemas only describe them. */

@@ -160,6 +160,7 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/jobs/:id/release': () => ({ epoch: 1 }),
   'POST /api/v1/jobs/:id/heartbeat': () => ({ epoch: 1 }),
   'POST /api/v1/dlq/messages/:id/route': (topic) => ({ target_topic: topic, reason: 'a test' }),
+  'POST /api/v1/dlq/messages/:id/reveal': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/reopen': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/edit': (topic) => ({ target_topic: topic, reason: 'a test' }),
   'POST /api/v1/dlq/redrives/:id/approve': () => ({ reason: 'a test' }),

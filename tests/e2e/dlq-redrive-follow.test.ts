@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { noMasks } from '../support/no-masks.ts';
 import { createItemLines } from '../../src/dlq/redrive/planned/follow/item-lines.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { assertError } from '../support/api-client.ts';
@@ -145,7 +146,9 @@ function counting(db: Database): Readonly<{ db: Database; pages: () => number }>
 test('no more items are read than the client takes, and one that takes none is disconnected', async () => {
   const id = await plan(200);
   const { db, pages } = counting(system.db);
-  const readable = await createItemLines(db, { pageRows: 10, cutAfterMs: 50 }).open({ redriveId: id });
+  const readable = await createItemLines(db, noMasks, { pageRows: 10, cutAfterMs: 50 }).open({
+    redriveId: id,
+  });
   const first = await new Promise<string>(
     (resolve) => void readable.once('readable', () => resolve(String(readable.read()))),
   );
@@ -156,7 +159,7 @@ test('no more items are read than the client takes, and one that takes none is d
 
 test('streams of lines are bounded, and a client that leaves makes room', async () => {
   const id = await plan(1);
-  const { open } = createItemLines(system.db, { maxStreams: 1 });
+  const { open } = createItemLines(system.db, noMasks, { maxStreams: 1 });
   const first = await open({ redriveId: id });
   await assert.rejects(open({ redriveId: id }), { code: 'SYS_DLQ_TOO_MANY_STREAMS' });
   const closed = new Promise((resolve) => first.once('close', resolve));

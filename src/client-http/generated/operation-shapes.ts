@@ -227,6 +227,7 @@ export type Operations = {
             | 'key_omitted'
             | 'encrypted'
             | 'unreadable'
+            | 'masked'
             | 'payload_preview'
             | 'payload_bytes'
           )[]
@@ -550,6 +551,31 @@ export type Operations = {
       published: boolean;
     }>;
   };
+  /** Show a message with its protected parts. Returns the record byte for byte, as in `…/raw`, and the error, with nothing covered: of the newest version, or of `version`. Each call is in the audit log with its reason; at most 60 a minute per caller. */
+  revealMessage: {
+    input: Readonly<{
+      version?: number | undefined;
+      /** A UUID. */
+      id: string | number;
+      reason: string;
+    }>;
+    answer: Readonly<{
+      id: string;
+      key_base64: string | null;
+      value_base64: string | null;
+      key_text?: string;
+      value_text?: string;
+      headers: readonly Readonly<{
+        key: string | null;
+        key_base64?: string;
+        value: string | null;
+        value_base64?: string;
+      }>[];
+      version: number;
+      error_message: string;
+      error_stack: string | null;
+    }>;
+  };
   /** Choose the target topic of a message. For a pending or dead message. The topic must exist, and need not be in `dlq.allowed_targets`. */
   routeMessage: {
     input: Readonly<{
@@ -560,7 +586,7 @@ export type Operations = {
     }>;
     answer: Message;
   };
-  /** Check an edit of a message without making it. Takes the body of `…/edit` and lists what the edit would be refused for, and what a retry of the new version would meet. Changes nothing. */
+  /** Check an edit of a message without making it. Takes the body of `…/edit` and lists what the edit would be refused for, and what a retry of the new version would meet. Changes nothing. A mask in place of a protected part gets 422, as in the edit. */
   validateMessageEdit: {
     input: Readonly<{
       /** A UUID. */

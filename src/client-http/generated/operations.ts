@@ -20,6 +20,7 @@ export const operations = {
   getRawMessage: { method: 'GET', path: '/api/v1/dlq/messages/{id}/raw' },
   reopenMessage: { method: 'POST', path: '/api/v1/dlq/messages/{id}/reopen' },
   retryMessage: { method: 'POST', path: '/api/v1/dlq/messages/{id}/retry' },
+  revealMessage: { method: 'POST', path: '/api/v1/dlq/messages/{id}/reveal' },
   routeMessage: { method: 'POST', path: '/api/v1/dlq/messages/{id}/route' },
   validateMessageEdit: { method: 'POST', path: '/api/v1/dlq/messages/{id}/validate', takesTag: true },
   downloadMessageValue: { method: 'GET', path: '/api/v1/dlq/messages/{id}/value', isText: true },

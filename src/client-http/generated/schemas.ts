@@ -329,12 +329,14 @@ export type ListedMessage = Readonly<{
   retry_policy: string | null;
   /** How often it was edited; 0 is the original. */
   version: number;
-  /** Only in lists: the key is longer than 1 KiB. */
+  /** Only in lists: longer than 1 KiB. */
   key_omitted?: true;
   /** Its record is stored encrypted. */
   encrypted?: true;
   /** Why key, payload and stack are missing: they cannot be decrypted. */
   unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   payload_preview: string | null;
   payload_bytes: number | null;
 }>;
@@ -412,12 +414,14 @@ export type Message = Readonly<{
   retry_policy: string | null;
   /** How often it was edited; 0 is the original. */
   version: number;
-  /** Only in lists: the key is longer than 1 KiB. */
+  /** Only in lists: longer than 1 KiB. */
   key_omitted?: true;
   /** Its record is stored encrypted. */
   encrypted?: true;
   /** Why key, payload and stack are missing: they cannot be decrypted. */
   unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
   payload_omitted?: true;
   error_stack?: string | null;

@@ -1,5 +1,10 @@
 import { isLoopback } from '../formats/host-format.ts';
+import { nearest } from '../../kernel/nearest.ts';
+import { builtInPatterns } from '../../kernel/protect/patterns.ts';
+import type { ProtectionSettings } from '../../kernel/protect/protection.ts';
 import type { Check } from '../check.ts';
+import { anyOf } from '../formats/value.ts';
+import { childPath } from '../key-path.ts';
 import type { Settings } from '../schema.ts';
 
 /** Where the master key is. */
@@ -14,11 +19,15 @@ export type MasterKeyConfig =
       namespace: string | undefined;
     }>;
 
-export type ProtectConfig = Readonly<{
-  encrypt: Readonly<{ topics: readonly string[]; masterKey: MasterKeyConfig | null }>;
-}>;
+export type EncryptConfig = Readonly<{ topics: readonly string[]; masterKey: MasterKeyConfig | null }>;
 
-export function resolveProtect({ encrypt }: Settings['protect'], check: Check): ProtectConfig {
+export type ProtectConfig = ProtectionSettings & Readonly<{ encrypt: EncryptConfig }>;
+
+export function resolveProtect(protect: Settings['protect'], check: Check): ProtectConfig {
+  return { ...resolveRules(protect, check), encrypt: resolveEncrypt(protect, check) };
+}
+
+function resolveEncrypt({ encrypt }: Settings['protect'], check: Check): EncryptConfig {
   const { topics, keyFile, vault } = encrypt;
   const { address, tokenFile } = vault;
   if (keyFile !== undefined && address !== undefined)
@@ -44,5 +53,34 @@ export function resolveProtect({ encrypt }: Settings['protect'], check: Check): 
       : address !== undefined && tokenFile !== undefined
         ? { in: 'vault', ...vault, address, tokenFile }
         : null;
-  return { encrypt: { topics, masterKey } };
+  return { topics, masterKey };
+}
+
+function resolveRules({ rules, patterns, hashKey }: Settings['protect'], check: Check): ProtectionSettings {
+  const known = [...Object.keys(builtInPatterns), ...Object.keys(patterns)];
+  for (const name of Object.keys(patterns))
+    if (Object.hasOwn(builtInPatterns, name))
+      check.report([childPath('protect.patterns', name)], 'is a built-in pattern: choose another name');
+  rules.forEach((rule, index) => {
+    const path = `protect.rules[${index}]`;
+    rule.patterns.forEach((name, at) => {
+      if (!known.includes(name)) check.report([`${path}.patterns[${at}]`], unknownPattern(name, known));
+    });
+    if (rule.fields.length + rule.headers.length + rule.patterns.length === 0 && !rule.key)
+      check.report([path], 'protects nothing: it needs fields, headers, key or patterns');
+    if (rule.action === 'hash' && hashKey === undefined)
+      check.report([`${path}.action`, 'protect.hash_key'], 'requires protect.hash_key');
+  });
+  if (hashKey !== undefined && hashKey.reveal().length < 16)
+    check.report(['protect.hash_key'], 'must have at least 16 characters');
+  return {
+    rules: rules.map(({ topics, ...rest }) => ({ ...rest, names: topics === undefined ? {} : { topics } })),
+    patterns,
+    hashKey: hashKey === undefined ? null : () => hashKey.reveal(),
+  };
+}
+
+function unknownPattern(name: string, known: readonly string[]): string {
+  const meant = anyOf(nearest(name, known));
+  return `is neither a built-in pattern nor one of protect.patterns${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }

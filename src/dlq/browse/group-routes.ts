@@ -1,6 +1,8 @@
 import type { Static } from 'typebox';
 import type { CursorShape, PageRequest } from '../../kernel/page.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
@@ -19,8 +21,10 @@ const groupBytes = 20_000;
 
 export function addGroupRoutes(
   app: HttpApp,
-  { db, payloads }: Readonly<{ db: Queryable; payloads: Payloads }>,
+  { db, payloads, masking }: Readonly<{ db: Queryable; payloads: Payloads; masking: PayloadMasks }>,
 ): void {
+  // A group has messages of many topics, so all rules for topics hold.
+  const masks = masking.ofAny();
   addListRoute(app, {
     slice: 'dlq',
     path: root,
@@ -35,7 +39,7 @@ export function addGroupRoutes(
     rowBytes: groupBytes,
     cursor: () => cursorShape,
     keyOf: ({ lastAtExact, fingerprint }: Group) => [lastAtExact, fingerprint],
-    present: presentGroup,
+    present: (group) => presentGroup(group, masks),
     list: (query, page, _params, names) => listPage(db, { ...filterOf(query), names }, page),
   });
   app.get(
@@ -55,7 +59,8 @@ export function addGroupRoutes(
     async (request, reply) => {
       await request.reserveAnswer(detailsBytes);
       const names = namesFor(request);
-      return reply.send(presentDetails(await findGroup(db, request.params.fingerprint, { names, payloads })));
+      const found = await findGroup(db, request.params.fingerprint, { names, payloads });
+      return reply.send(presentDetails(found, masks));
     },
   );
 }
@@ -84,11 +89,11 @@ async function listPage(db: Queryable, filter: GroupFilter, page: PageRequest): 
   return { items: groups, ...listed, more: { as_of: asOf } };
 }
 
-function presentGroup(group: Group): Json {
+function presentGroup(group: Group, masks: Masks): Json {
   return {
     fingerprint: group.fingerprint,
-    title: group.template ?? group.sampleError ?? group.fingerprint,
-    error_class: group.errorClass,
+    title: masks.text(group.template ?? group.sampleError ?? group.fingerprint),
+    error_class: masks.text(group.errorClass),
     count: Object.values(group.counts).reduce((sum, count) => sum + count, 0),
     counts: group.counts,
     first_at: timestamp(group.firstAt),
@@ -102,12 +107,20 @@ function presentGroup(group: Group): Json {
   };
 }
 
-function presentDetails({ group, topKeys, byTopic }: GroupDetails): Json {
+function presentDetails({ group, topKeys, byTopic }: GroupDetails, masks: Masks): Json {
   const { version, errorClass, template, frame } = group;
   return {
-    ...presentGroup(group),
-    why: { version, class: errorClass, template, frame },
-    top_keys: topKeys.map(({ key, ...rest }) => ({ ...presentKey(key), ...rest })),
+    ...presentGroup(group, masks),
+    why: {
+      version,
+      class: masks.text(errorClass),
+      template: masks.text(template),
+      frame: masks.text(frame),
+    },
+    top_keys: topKeys.map(({ key, ...rest }) => ({
+      ...presentKey(key === null ? null : masks.key(key)),
+      ...rest,
+    })),
     by_topic: byTopic.map(({ topic, consumerGroup, counts }) => ({
       topic,
       consumer_group: consumerGroup,

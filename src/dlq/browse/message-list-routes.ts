@@ -1,6 +1,9 @@
+import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { PageRequest } from '../../kernel/page.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
@@ -8,7 +11,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
 import { readClock } from '../instant.ts';
 import { requireWords, type Excluded, type MessageFilter } from '../message-filter.ts';
-import { presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
+import { masksOf, presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import type { Keyset, Message } from '../stored-message.ts';
 import { countFacets, type Facets } from './count-facets.ts';
@@ -29,9 +32,10 @@ const listedRowBytes = 70_000;
 const previewedRowBytes = 8000;
 const facetBytes = 100_000;
 
-export type ListDeps = Readonly<{ db: Queryable; payloads: Payloads }>;
+export type ListDeps = Readonly<{ db: Queryable; payloads: Payloads; masking: PayloadMasks }>;
 
 export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
+  const { masking } = deps;
   const messages = {
     slice: 'dlq',
     items: 'messages',
@@ -48,7 +52,9 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
     answer: MessageListSchema,
     query: MessageListQuery,
     rowBytes: previewedRowBytes,
-    present: (message, { fields }) => withFields(presentListedMessage(message), fields),
+    require: (query, request) => requireSearch(masking, query, request),
+    present: (message, { fields }, request) =>
+      withFields(presentListedMessage(message, masksOf(masking, request, message)), fields),
     async list(query, page, _params, names) {
       const asOf = await readClock(deps.db);
       const listed = await listPage(deps, { ...filterOf(query), names }, page, { payload: 'preview' });
@@ -67,12 +73,12 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
     params: schemas.TopicParams,
     query: schemas.TopicListQuery,
     rowBytes: listedRowBytes,
-    present: presentMessage,
+    present: (message, _query, request) => presentMessage(message, masksOf(masking, request, message)),
     list: (_query, page, params, names) =>
       listPage(deps, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
   });
   addFacetsRoute(app, deps);
-  addSuggestRoute(app, deps.db);
+  addSuggestRoute(app, deps);
 }
 
 function addFacetsRoute(app: HttpApp, deps: ListDeps): void {
@@ -90,10 +96,11 @@ function addFacetsRoute(app: HttpApp, deps: ListDeps): void {
       },
     },
     async (request, reply) => {
+      requireSearch(deps.masking, request.query, request);
       await request.reserveAnswer(facetBytes);
       const filter = await withHashes(deps, { ...filterOf(request.query), names: namesFor(request) });
       const asOf = await readClock(deps.db);
-      const facets = presentFacets(await countFacets(deps.db, filter), filter);
+      const facets = presentFacets(await countFacets(deps.db, filter), filter, deps.masking.ofAny());
       return reply.send({ ...facets, as_of: timestamp(asOf) });
     },
   );
@@ -107,12 +114,23 @@ function withFields(message: Json, fields: readonly string[] | undefined): Json 
   );
 }
 
-function presentFacets({ count, sampled, facets, ...search }: Facets, filter: MessageFilter): Json {
+function presentFacets(
+  { count, sampled, facets, ...search }: Facets,
+  filter: MessageFilter,
+  masks: Masks,
+): Json {
   return {
     total_count: count.total,
     ...(count.isEstimate ? { total_is_estimate: true } : {}),
     ...(sampled === null ? {} : { sampled }),
-    facets: Object.fromEntries(facets),
+    facets: Object.fromEntries(
+      [...facets].map(([field, values]) => [
+        field,
+        field === 'error_class'
+          ? values.map(({ value, count: found }) => ({ value: masks.text(value), count: found }))
+          : values,
+      ]),
+    ),
     ...presentSearch(search, filter),
   };
 }
@@ -172,6 +190,13 @@ async function withHashes({ payloads }: ListDeps, filter: MessageFilter): Promis
 function keysetOf(after: readonly string[] | null): Keyset | null {
   const [createdAt, id] = after ?? [];
   return createdAt === undefined || id === undefined ? null : { createdAt, id };
+}
+
+/** What looks into payloads finds what is covered: a search for a guess would tell whether it is right. */
+function requireSearch(masking: PayloadMasks, query: Query, request: FastifyRequest): void {
+  if (query.text !== undefined || query.not_text !== undefined) masking.requirePayloads(request, 'text');
+  if ((query.key !== undefined || query.not_key !== undefined) && masking.ofAny().protectsKeys)
+    masking.requirePayloads(request, 'key');
 }
 
 type Query = Static<typeof MessageFilterQuery>;

@@ -1,4 +1,5 @@
 import type { Header } from '../../kernel/broker-record.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { redriveIdOf } from '../domain/redrive.ts';
 import { isText, timestamp, type Json } from '../present.ts';
 import type { MessageBody } from '../stored-message.ts';
@@ -47,12 +48,12 @@ export function presentWholeVersion(id: string, version: WholeVersion): Json {
   return { id, ...presentVersionFacts(version), ...presentBody(version) };
 }
 
-export function presentHistory(entry: HistoryEntry): Json {
+export function presentHistory(entry: HistoryEntry, masks: Masks): Json {
   return {
     at: timestamp(entry.at),
     event: entry.event,
     actor: entry.actor,
-    reason: entry.reason,
+    reason: masks.text(entry.reason),
     status_from: entry.statusFrom,
     status_to: entry.statusTo,
     retry_count: entry.retryCount,
@@ -60,7 +61,7 @@ export function presentHistory(entry: HistoryEntry): Json {
     topic: entry.topic,
     partition: entry.partition,
     offset: entry.offset,
-    detail: entry.detail,
+    detail: masks.text(entry.detail),
     redrive_id: redriveIdOf(entry),
     version: entry.version,
   };

@@ -85,6 +85,9 @@ export async function listVersions(db: Queryable, id: string): Promise<readonly 
   return rows.map(factsOf);
 }
 
+/** Of the bytes of a record in an answer: Base64, plus the text if it is text. */
+export const recordFactor = 2.5;
+
 /** The number of the newest version. */
 export async function newestVersion(db: Queryable, id: string): Promise<number> {
   const [row] = await db.query<{ version: number | null }>(sql`

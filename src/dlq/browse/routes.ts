@@ -9,7 +9,7 @@ import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/message.ts';
 import { readClock } from '../instant.ts';
-import { messageTag, presentWholeMessage, timestamp } from '../present.ts';
+import { masksOf, messageTag, presentWholeMessage, timestamp } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources, sourceScope } from '../sources.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
@@ -72,7 +72,7 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
   );
 }
 
-function addMessageRoutes(app: HttpApp, { db, payloads }: BrowseDeps): void {
+function addMessageRoutes(app: HttpApp, { db, payloads, masking }: BrowseDeps): void {
   app.get(
     `${root}/messages/:id`,
     {
@@ -92,7 +92,9 @@ function addMessageRoutes(app: HttpApp, { db, payloads }: BrowseDeps): void {
       const id = parseMessageId(request.params.id);
       await reserveMessage(db, request, id);
       const message = await getMessage(db, id, payloads);
-      return reply.header('etag', messageTag(message)).send(presentWholeMessage(message));
+      return reply
+        .header('etag', messageTag(message))
+        .send(presentWholeMessage(message, masksOf(masking, request, message)));
     },
   );
 
@@ -115,7 +117,7 @@ function addMessageRoutes(app: HttpApp, { db, payloads }: BrowseDeps): void {
       await request.reserveAnswer(await measureHistory(db, id));
       const { entries, isTruncated } = await getHistory(db, id);
       return reply.send({
-        history: entries.map(presentHistory),
+        history: entries.map((entry) => presentHistory(entry, masking.ofAny())),
         ...(isTruncated ? { truncated: true } : {}),
       });
     },

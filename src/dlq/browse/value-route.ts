@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { AppError } from '../../kernel/errors.ts';
 import { formatContentRange, readByteRange } from '../../platform/http/byte-range.ts';
 import { entityTagOf } from '../../platform/http/entity-tag.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
@@ -9,6 +10,7 @@ import type { Payloads } from '../domain/payloads.ts';
 import { IdParams } from '../schemas.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
 import { measureValue, newestVersion, readValue } from './read-versions.ts';
+import { masksOfVersions, protectedRecord } from './reveal/masks-of-versions.ts';
 import { RawQuery } from './version-schemas.ts';
 
 /** Of one answer; longer values are read in parts. */
@@ -34,10 +36,10 @@ const RangeHeaders = Type.Object({
   ),
 });
 
-type ValueDeps = Readonly<{ db: Queryable; payloads: Payloads }>;
+type ValueDeps = Readonly<{ db: Queryable; payloads: Payloads; masking: PayloadMasks }>;
 
 /** The value as a file: a browser saves it, and never shows it as a page of ours. */
-export function addValueRoute(app: HttpApp, { db, payloads }: ValueDeps): void {
+export function addValueRoute(app: HttpApp, { db, payloads, masking }: ValueDeps): void {
   app.get(
     `${apiRoot('dlq')}/messages/:id/value`,
     {
@@ -64,7 +66,14 @@ export function addValueRoute(app: HttpApp, { db, payloads }: ValueDeps): void {
       const part = ifRange === undefined || ifRange === tag ? readByteRange(range, size) : null;
       const wanted = part ?? { start: 0, bytes: size };
       if (wanted.bytes > maxBytes) throw tooLong(wanted.bytes);
-      await request.reserveAnswer(isSealed ? size : wanted.bytes);
+      const masks = await masksOfVersions({ db, masking }, request, id, []);
+      await request.reserveAnswer(isSealed || !masks.isEmpty ? size : wanted.bytes);
+      if (!masks.isEmpty && size > 0) {
+        // A part says nothing about what is protected in it: the whole value does.
+        if (size > maxBytes) throw protectedRecord(id);
+        const whole = await readValue(db, { id, version }, { start: 0, bytes: size }, payloads);
+        if (masks.value(whole) !== whole) throw protectedRecord(id);
+      }
       const value = size === 0 ? Buffer.alloc(0) : await readValue(db, { id, version }, wanted, payloads);
       if (part !== null) reply.status(206).header('content-range', formatContentRange(part, size));
       return reply

@@ -1,11 +1,16 @@
+import type { FastifyRequest } from 'fastify';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
 import { IdParams } from '../schemas.ts';
 import { messageScope, parseMessageId } from '../stored-message.ts';
+import { isCovered } from './reveal/covered-records.ts';
+import { masksOfVersions, protectedRecord } from './reveal/masks-of-versions.ts';
 import { presentDiff } from './diff/present-diff.ts';
 import { presentRaw, presentVersion, presentWholeVersion } from './present-details.ts';
+import { addRevealRoute } from './reveal/reveal-route.ts';
 import {
   comparedBytes,
   getCompared,
@@ -13,6 +18,8 @@ import {
   listVersions,
   measureVersion,
   newestVersion,
+  recordFactor,
+  type WholeVersion,
 } from './read-versions.ts';
 import { addValueRoute } from './value-route.ts';
 import {
@@ -27,20 +34,19 @@ import {
 
 const path = `${apiRoot('dlq')}/messages/:id`;
 
-/** Base64, plus the text if it is text. */
-const recordFactor = 2.5;
 /** Two values with their texts, formatted texts and lines. */
 const diffFactor = 8;
 
 export type VersionDeps = Readonly<{
-  db: Queryable;
+  db: Database;
   payloads: Payloads;
+  masking: PayloadMasks;
   /** Whether the bytes have a JSON view. */
   isJson: (bytes: Buffer) => boolean;
 }>;
 
 export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
-  const { db, payloads } = deps;
+  const { db } = deps;
   app.get(
     `${path}/raw`,
     {
@@ -60,7 +66,7 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
       const id = parseMessageId(request.params.id);
       const version = request.query.version ?? (await newestVersion(db, id));
       await request.reserveAnswer((await measureVersion(db, id, version)) * recordFactor);
-      return reply.send(presentRaw(id, await getVersion(db, { id, version }, payloads)));
+      return reply.send(presentRaw(id, await getUncovered(deps, request, id, version)));
     },
   );
 
@@ -100,17 +106,29 @@ export function addVersionRoutes(app: HttpApp, deps: VersionDeps): void {
       const { params } = request;
       const id = parseMessageId(params.id);
       await request.reserveAnswer((await measureVersion(db, id, params.version)) * recordFactor);
-      return reply.send(
-        presentWholeVersion(id, await getVersion(db, { id, version: params.version }, payloads)),
-      );
+      return reply.send(presentWholeVersion(id, await getUncovered(deps, request, id, params.version)));
     },
   );
 
   addValueRoute(app, deps);
   addDiffRoute(app, deps);
+  addRevealRoute(app, deps);
 }
 
-function addDiffRoute(app: HttpApp, { db, payloads, isJson }: VersionDeps): void {
+/** A version byte for byte, which has no protected parts: bytes with a mask in them would be taken for the record. */
+async function getUncovered(
+  deps: VersionDeps,
+  request: FastifyRequest,
+  id: string,
+  version: number,
+): Promise<WholeVersion> {
+  const record = await getVersion(deps.db, { id, version }, deps.payloads);
+  const masks = await masksOfVersions(deps, request, id, [record]);
+  if (isCovered(record, masks)) throw protectedRecord(id);
+  return record;
+}
+
+function addDiffRoute(app: HttpApp, { db, payloads, masking, isJson }: VersionDeps): void {
   app.get(
     `${path}/diff`,
     {
@@ -135,7 +153,8 @@ function addDiffRoute(app: HttpApp, { db, payloads, isJson }: VersionDeps): void
       await request.reserveAnswer(compared * diffFactor);
       const compare = (version: number) => getCompared(db, { id, version }, payloads);
       const versions = [await compare(from), await compare(to)] as const;
-      return reply.send(presentDiff(id, versions, isJson));
+      const masks = await masksOfVersions({ db, masking }, request, id, versions);
+      return reply.send(presentDiff(id, versions, { isJson, masks }));
     },
   );
 }

@@ -7,6 +7,7 @@ import { messageTag } from '../present.ts';
 import { IdParams } from '../schemas.ts';
 import { parseMessageId, targetScope } from '../stored-message.ts';
 import { EditBody, readChanges } from './edit-body.ts';
+import { requireNoMask, type MaskDeps } from './edit-masks.ts';
 import { editMessage, type EditDeps } from './edit-message.ts';
 
 const EditedSchema = Type.Object({
@@ -14,7 +15,7 @@ const EditedSchema = Type.Object({
   version: Type.Integer({ minimum: 1, examples: [1] }),
 });
 
-export function addEditRoute(app: HttpApp, deps: EditDeps): void {
+export function addEditRoute(app: HttpApp, deps: EditDeps & MaskDeps): void {
   addActionRoute(app, {
     path: `${apiRoot('dlq')}/messages/:id/edit`,
     access: { permission: 'dlq:messages:edit', scope: targetScope(deps.db) },
@@ -28,14 +29,16 @@ export function addEditRoute(app: HttpApp, deps: EditDeps): void {
     answer: EditedSchema,
     isExact: true,
     ifMatch: 'dlq',
-    async act({ params, body, by, tags, reply }) {
+    async act({ params, body, by, tags, request, reply }) {
       const id = parseMessageId(params.id);
+      const changes = readChanges(body);
+      await requireNoMask(deps, request, id, changes);
       const edited = await withCurrent(deps.findHead, id, () =>
         editMessage(deps, {
           id,
           ...by,
           reason: body.reason,
-          changes: readChanges(body),
+          changes,
           tags,
           maySendTwice: body.may_send_twice === true,
         }),

@@ -3,13 +3,14 @@ import { addActionRoute } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { apiRoot, invalidField, readInstantField } from '../../platform/http/slice-input.ts';
 import { withCurrent } from '../current-message.ts';
-import { presentWholeMessage } from '../present.ts';
+import { masksOf, presentWholeMessage } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { sourceScope } from '../sources.ts';
 import { messageScope, parseMessageId, targetScope, type Message } from '../stored-message.ts';
 import { deleteMessage, markMessageDead, reopenMessage, routeMessage } from './act-on-message.ts';
 import { addEraseRoute } from './erase-route.ts';
 import { addEditRoute } from './edit-route.ts';
+import type { MaskDeps } from './edit-masks.ts';
 import { forgetSource } from './forget-source.ts';
 import { seekSource, type SeekDeps, type SeekTarget } from './seek-source.ts';
 import type { ValidateDeps } from './validate-edit.ts';
@@ -18,6 +19,7 @@ import { addValidateRoute } from './validate-route.ts';
 const root = apiRoot('dlq');
 
 export type DecideDeps = ValidateDeps &
+  MaskDeps &
   SeekDeps &
   Readonly<{
     getMessage: (id: string) => Promise<Message>;
@@ -109,7 +111,8 @@ async function actOn(
 ): Promise<object> {
   await deps.reserveMessage(request, id);
   await withCurrent(deps.findHead, id, act);
-  return presentWholeMessage(await deps.getMessage(id));
+  const message = await deps.getMessage(id);
+  return presentWholeMessage(message, masksOf(deps.masking, request, message));
 }
 
 function addSourceRoutes(app: HttpApp, deps: DecideDeps): void {

@@ -9,6 +9,8 @@ import { withCurrent } from '../current-message.ts';
 import { IdParams } from '../schemas.ts';
 import { parseMessageId, targetScope } from '../stored-message.ts';
 import { EditBody, readChanges } from './edit-body.ts';
+import { requireNoMask, type MaskDeps } from './edit-masks.ts';
+import type { Changes } from './edit-message.ts';
 import { validateEdit, valueFormats, type ValidateDeps, type Validation } from './validate-edit.ts';
 
 const ValidateBody = Type.Object({ ...EditBody.properties, reason: Type.Optional(Reason) }, closed);
@@ -66,7 +68,7 @@ const ValidationSchema = Type.Object(
   { title: 'EditValidation' },
 );
 
-export function addValidateRoute(app: HttpApp, deps: ValidateDeps): void {
+export function addValidateRoute(app: HttpApp, deps: ValidateDeps & MaskDeps): void {
   app.post(
     `${apiRoot('dlq')}/messages/:id/validate`,
     {
@@ -78,8 +80,8 @@ export function addValidateRoute(app: HttpApp, deps: ValidateDeps): void {
         operationId: 'validateMessageEdit',
         summary: 'Check an edit of a message without making it',
         description:
-          'Takes the body of `…/edit` and lists what the edit would be refused for, and what a retry of the new version would meet. Changes nothing.',
-        errors: [404, 409],
+          'Takes the body of `…/edit` and lists what the edit would be refused for, and what a retry of the new version would meet. Changes nothing. A mask in place of a protected part gets 422, as in the edit.',
+        errors: [404, 409, 422],
         hasEtag: true,
         params: IdParams,
         headers: IfMatchHeader,
@@ -90,14 +92,16 @@ export function addValidateRoute(app: HttpApp, deps: ValidateDeps): void {
     async (request, reply) => {
       const { body, headers } = request;
       const id = parseMessageId(request.params.id);
+      let changes: Changes | undefined;
       const found = await withCurrent(deps.findHead, id, () =>
         validateEdit(deps, {
           id,
-          readChanges: () => readChanges({ reason: '', ...body }),
+          readChanges: () => (changes = readChanges({ reason: '', ...body })),
           tags: headers['if-match'] === undefined ? null : readIfMatch('dlq', headers),
           maySendTwice: body.may_send_twice === true,
         }),
       );
+      if (changes !== undefined) await requireNoMask(deps, request, id, changes);
       return reply.header('etag', found.tag).send(present(id, found));
     },
   );

@@ -57,7 +57,9 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   ) => Promise<Listed<Item>>;
   /** The values of the item's cursor. */
   keyOf: (item: Item, query: Static<Query>) => readonly string[];
-  present: (item: Item, query: Static<Query>) => unknown;
+  present: (item: Item, query: Static<Query>, request: FastifyRequest) => unknown;
+  /** Throws if the caller may not ask this. */
+  require?: (query: Static<Query>, request: FastifyRequest) => void;
 }>;
 
 /** For a client that accepts lines, or asks for them as a file to save. */
@@ -83,6 +85,7 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     route.lines !== undefined && method === 'GET' && wantsLines(asked as LinesQuery, headers.accept);
   app.get(path, { config: { access, heavy: asksForLines }, schema }, async (request, reply) => {
     const asked = request.query as Static<Query> & PageQuery & LinesQuery;
+    route.require?.(asked, request);
     if (route.lines !== undefined && asksForLines(request)) {
       const readable = await route.lines.open(asked, request.params, namesFor(request));
       if (asked.format === 'ndjson') {
@@ -95,7 +98,7 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     await request.reserveAnswer(page.pageSize * route.rowBytes);
     const listed = await route.list(asked, page, request.params, namesFor(request));
     return reply.send({
-      [route.items]: listed.items.map((item) => route.present(item, asked)),
+      [route.items]: listed.items.map((item) => route.present(item, asked, request)),
       pagination: paginationFor(route, page, listed, asked),
       ...listed.more,
     });

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attacks, harmful } from '../../../tests/support/terminal-attacks.ts';
 import { AppError } from '../../kernel/errors.ts';
-import { createLogger } from './logger.ts';
+import { createProtection } from '../../kernel/protect/protection.ts';
+import { createLogger, type LoggerOptions } from './logger.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
-function recordingLogger() {
+function recordingLogger(more: Pick<LoggerOptions, 'cover'> = {}) {
   const lines: string[] = [];
   const logger = createLogger({
     service: 'redrive',
@@ -14,6 +15,7 @@ function recordingLogger() {
     environment: 'test',
     level: 'info',
     stream: { write: (line) => lines.push(line) },
+    ...more,
   });
   return { logger, text: () => lines.join(''), lines: () => lines.map((line) => JSON.parse(line) as Line) };
 }
@@ -122,3 +124,23 @@ for (const [what, piece] of [
       assert.equal(lines()[0]?.['msg'], hostile);
     }
   });
+
+test('what is protected is covered in every field of a line, which stays JSON', () => {
+  const masks = createProtection({
+    rules: [{ ...aRule, fields: ['**.card'], patterns: ['email'] }],
+    patterns: {},
+    hashKey: null,
+  }).ofEverything();
+  const { logger, text, lines } = recordingLogger({ cover: masks.json });
+  logger.warn(
+    { err: new Error('no such user: ada@example.com'), request: { card: 7 } },
+    'failed for ada@example.com',
+  );
+  assert.doesNotMatch(text(), /ada@/);
+  assert.deepEqual(
+    [lines()[0]?.['msg'], lines()[0]?.['request']],
+    ['failed for [masked]', { card: '[masked]' }],
+  );
+});
+
+const aRule = { names: {}, headers: [], key: false, action: 'mask' } as const;

@@ -12,6 +12,8 @@ export type LoggerOptions = Readonly<{
   version: string;
   environment: string;
   level: LogLevel;
+  /** Covers what is protected in a line, which is JSON. */
+  cover?: (json: string) => string;
   /** Default: standard output. */
   stream?: Readonly<{ write(line: string): void }>;
 }>;
@@ -46,7 +48,7 @@ export function createLogger(options: LoggerOptions): Logger {
       serializers: { err: pino.stdSerializers.errWithCause },
       redact: { paths: secretKeys.flatMap(atAnyShallowDepth), censor: '[redacted]' },
       mixin: activeTrace,
-      hooks: { streamWrite: makeHarmless },
+      hooks: { streamWrite: (line) => makeHarmless(line, options.cover) },
     },
     options.stream ?? pino.destination(1),
   );
@@ -64,7 +66,7 @@ function activeTrace(): Readonly<{ trace_id?: string }> {
 }
 
 /** Escapes control characters, but not the line end. */
-function makeHarmless(line: string): string {
+function makeHarmless(line: string, cover: (json: string) => string = (json) => json): string {
   const json = line.endsWith('\n') ? line.slice(0, -1) : line;
-  return `${escapeText(maskUrlPasswords(json))}\n`;
+  return `${escapeText(maskUrlPasswords(cover(json)))}\n`;
 }

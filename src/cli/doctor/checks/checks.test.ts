@@ -18,6 +18,8 @@ import { examineSecretFiles } from './secret-files.ts';
 import { judgeFamily } from './server-family.ts';
 import { examineTargets, expiryOf } from './targets.ts';
 
+const noRules = { rules: [], patterns: {}, hashKey: null };
+
 function assertFinding({ status, found, advice }: Finding, expected: Finding['status'], text: RegExp): void {
   assert.match(`${status}: ${found} -> ${advice ?? ''}`, text);
   assert.equal(status, expected);
@@ -90,7 +92,7 @@ test('a secret file that others can read is a warning, also with a path relative
   assertFinding(examineSecretFiles(config), 'skipped', /none/);
   const { path } = createMasterKeyFile();
   chmodSync(path, 0o644);
-  const protect = { encrypt: { topics: [], masterKey: { in: 'file' as const, file: path } } };
+  const protect = { ...noRules, encrypt: { topics: [], masterKey: { in: 'file' as const, file: path } } };
   assertFinding(examineSecretFiles({ ...config, protect }), 'warning', /master-keys has mode 0644/);
 });
 

@@ -13,6 +13,8 @@ import { examineRetryPolicies } from './retry-policies.ts';
 import { countExpired, examineStuckRows } from './stuck-rows.ts';
 import { examineTopicIds } from './topic-ids.ts';
 
+const noRules = { rules: [], patterns: {}, hashKey: null };
+
 const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga'];
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));
@@ -66,9 +68,12 @@ test('data keys that cannot be used are a problem, and plain messages of encrypt
   const key = newMasterKey('first');
   const file = createMasterKeyFile(key);
   const master = keyFile(file.path);
-  const protect = { encrypt: { topics: ['secret.*'], masterKey: { in: 'file' as const, file: file.path } } };
+  const protect = {
+    ...noRules,
+    encrypt: { topics: ['secret.*'], masterKey: { in: 'file' as const, file: file.path } },
+  };
   const examine = (): Promise<Finding> => examineMessageEncryption(database.db, { protect, master });
-  const none = { encrypt: { topics: [], masterKey: null } };
+  const none = { ...noRules, encrypt: { topics: [], masterKey: null } };
   assert.equal(
     (await examineMessageEncryption(database.db, { protect: none, master: null })).status,
     'skipped',

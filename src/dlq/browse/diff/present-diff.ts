@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Header } from '../../../kernel/broker-record.ts';
+import type { Masks } from '../../../kernel/protect/protection.ts';
 import { isText, type Json } from '../../present.ts';
+import { coverCompared } from '../reveal/covered-records.ts';
 import type { ComparedVersion } from '../read-versions.ts';
 import { diffHeaders, diffValues, isSame } from './diff-records.ts';
 
@@ -11,10 +13,11 @@ const shownHeaders = 500;
 /** What changed between two versions of a message. */
 export function presentDiff(
   id: string,
-  [from, to]: readonly [ComparedVersion, ComparedVersion],
-  isJson: (bytes: Buffer) => boolean,
+  versions: readonly [ComparedVersion, ComparedVersion],
+  { isJson, masks }: Readonly<{ isJson: (bytes: Buffer) => boolean; masks: Masks }>,
 ): Json {
-  const isKeySame = isSame(from.keySha256, to.keySha256);
+  const [from, to] = [coverCompared(versions[0], masks), coverCompared(versions[1], masks)];
+  const isKeySame = isSame(versions[0].keySha256, versions[1].keySha256);
   return {
     id,
     from: from.version,
@@ -22,7 +25,9 @@ export function presentDiff(
     key: isKeySame ? null : { from: presentKeyPart(from), to: presentKeyPart(to) },
     target_topic: from.target === to.target ? null : { from: from.target, to: to.target },
     headers: presentHeadersDiff(from, to),
-    value: presentValueDiff(from, to, isJson),
+    value: isSame(versions[0].valueSha256, versions[1].valueSha256)
+      ? null
+      : presentValueDiff(from, to, isJson),
   };
 }
 
@@ -77,8 +82,7 @@ function presentValueDiff(
   from: ComparedVersion,
   to: ComparedVersion,
   isJson: (bytes: Buffer) => boolean,
-): Json | null {
-  if (isSame(from.valueSha256, to.valueSha256)) return null;
+): Json {
   const parts = { from: presentValuePart(from), to: presentValuePart(to) };
   const isLoaded = ({ value, valueBytes }: ComparedVersion): boolean => value !== null || valueBytes === null;
   const diff = isLoaded(from) && isLoaded(to) ? diffValues(from.value, to.value, isJson) : null;

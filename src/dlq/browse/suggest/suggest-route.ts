@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { namesFor } from '../../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { closed, nullable } from '../../../platform/http/schema-parts.ts';
 import { apiRoot } from '../../../platform/http/slice-input.ts';
@@ -42,7 +43,9 @@ const SuggestionsSchema = Type.Object(
 
 const defaultLimit = 20;
 
-export function addSuggestRoute(app: HttpApp, db: Queryable): void {
+type SuggestDeps = Readonly<{ db: Queryable; masking: PayloadMasks }>;
+
+export function addSuggestRoute(app: HttpApp, { db, masking }: SuggestDeps): void {
   app.get(
     `${apiRoot('dlq')}/messages/suggest`,
     {
@@ -58,8 +61,17 @@ export function addSuggestRoute(app: HttpApp, db: Queryable): void {
     },
     async (request, reply) => {
       const { field, prefix = '', limit = defaultLimit } = request.query;
+      const masks = masking.ofAny();
+      if (field === 'key' && masks.protectsKeys) masking.requirePayloads(request, 'key');
+      const cover = (value: string): string =>
+        field === 'key' ? masks.key(Buffer.from(value)).toString() : value;
       const { values, hasMore } = await suggestValues(db, { field, prefix, limit, names: namesFor(request) });
-      return reply.send({ values: [...values], has_more: hasMore });
+      const shown = values.map(({ value, label, ...rest }) => ({
+        value: field === 'error_class' ? masks.text(value) : cover(value),
+        label: masks.text(label),
+        ...rest,
+      }));
+      return reply.send({ values: shown, has_more: hasMore });
     },
   );
 }

@@ -1,21 +1,22 @@
 import { hasEnded } from '../../domain/redrive.ts';
 import { watchSecondsLeft } from '../../domain/canary.ts';
 import { itemOutcomes } from '../../domain/redrive-item.ts';
+import type { Masks } from '../../../kernel/protect/protection.ts';
 import { timestamp, type Json } from '../../present.ts';
 import type { RedriveProgress } from './follow/redrive-events.ts';
 import type { Progress, Redrive, RedriveItem } from './read-redrives.ts';
-import type { RedriveOptions } from './redrives-table.ts';
+import type { RedriveFilter, RedriveOptions } from './redrives-table.ts';
 
 /** The redrive without what has to be counted. */
-export function presentRedrive(redrive: Redrive): Json {
+export function presentRedrive(redrive: Redrive, masks: Masks): Json {
   const { plan, receipt } = redrive;
   return {
     id: redrive.id,
     kind: redrive.kind,
     state: redrive.state,
-    state_reason: redrive.stateReason,
-    filter: redrive.filter,
-    reason: redrive.reason,
+    state_reason: masks.text(redrive.stateReason),
+    filter: presentFilter(redrive.filter, masks),
+    reason: masks.text(redrive.reason),
     actor: redrive.actor,
     started_by: redrive.startedBy,
     approval: presentApproval(redrive),
@@ -43,10 +44,28 @@ function shownStage({ stage, options }: Redrive): number | null {
   return stage === null ? null : Math.min(stage, (options.canary?.stages.length ?? 0) + 1);
 }
 
+/** The texts of a filter say what payloads and keys say. */
+function presentFilter(filter: RedriveFilter, masks: Masks): Json {
+  const { text, key, error_class: errorClass } = filter;
+  return {
+    ...filter,
+    ...(text === undefined ? {} : { text: masks.text(text) }),
+    ...(key === undefined ? {} : { key: masks.key(Buffer.from(key)).toString() }),
+    ...(errorClass === undefined ? {} : { error_class: masks.text(errorClass) }),
+  };
+}
+
 /** `selected` is the sum of the other counts but `excluded`. */
-export function presentWholeRedrive(redrive: Redrive, progress: Progress): Json {
+export function presentWholeRedrive(redrive: Redrive, progress: Progress, masks: Masks): Json {
   const { plan, options, state } = redrive;
-  const { selected: _, receipt, created_at, started_at, finished_at, ...about } = presentRedrive(redrive);
+  const {
+    selected: _,
+    receipt,
+    created_at,
+    started_at,
+    finished_at,
+    ...about
+  } = presentRedrive(redrive, masks);
   const { waiting, in_flight } = progress;
   const ended = Object.fromEntries(itemOutcomes.map((outcome) => [outcome, progress[outcome]]));
   const selected = itemOutcomes.reduce((sum, outcome) => sum + progress[outcome], waiting + in_flight);
@@ -88,8 +107,8 @@ function watchSeconds({ stage, options: { canary = null } }: Redrive, selected: 
 }
 
 /** What changes while it goes on. */
-export function presentProgress(redrive: Redrive, progress: Progress): RedriveProgress & Json {
-  const whole = presentWholeRedrive(redrive, progress);
+export function presentProgress(redrive: Redrive, progress: Progress, masks: Masks): RedriveProgress & Json {
+  const whole = presentWholeRedrive(redrive, progress, masks);
   const { id, state_reason, stage, watch_until, waiting_for, owner, counts, came_back_after } = whole;
   const { rate_now, eta_seconds, finished_at } = whole;
   const { state, receipt } = redrive;
@@ -104,7 +123,7 @@ function expectedRate(measured: number | null, { rate_per_second: limit }: Redri
   return measured === null || measured <= 0 ? (limit ?? unlimitedPerSecond) : measured;
 }
 
-export function presentItem(item: RedriveItem): Json {
+export function presentItem(item: RedriveItem, masks: Masks): Json {
   return {
     position: item.position,
     message_id: item.messageId,
@@ -113,7 +132,7 @@ export function presentItem(item: RedriveItem): Json {
     attempt: item.attemptNo,
     partition: item.partition,
     offset: item.offset,
-    reason: item.reason,
+    reason: masks.text(item.reason),
     settled_at: timestamp(item.settledAt),
   };
 }

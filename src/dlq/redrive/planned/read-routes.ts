@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Static } from 'typebox';
 import { entityTagOf } from '../../../platform/http/entity-tag.ts';
+import type { PayloadMasks } from '../../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../../platform/http/list-route.ts';
@@ -30,7 +31,7 @@ export const redrivesRoot = `${apiRoot('dlq')}/redrives`;
 const root = redrivesRoot;
 
 /** `stopping` ends open streams. */
-export type ReadRouteDeps = Readonly<{ db: Database; stopping: AbortSignal }>;
+export type ReadRouteDeps = Readonly<{ db: Database; stopping: AbortSignal; masking: PayloadMasks }>;
 
 export function addRedriveReadRoutes(app: HttpApp, deps: ReadRouteDeps): void {
   addEventsRoute(app, deps);
@@ -49,6 +50,7 @@ const tables: readonly TableWithIds[] = [
 ];
 
 function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
+  const masks = deps.masking.ofAny();
   addIdPrefixRoute(app, {
     slice: 'dlq',
     path: `${root}/ids`,
@@ -81,7 +83,7 @@ function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
         },
         page,
       ),
-    present: presentRedrive,
+    present: (redrive) => presentRedrive(redrive, masks),
   });
   app.get(
     `${root}/:id`,
@@ -102,7 +104,8 @@ function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
 }
 
 function addItemsRoute(app: HttpApp, deps: ReadRouteDeps): void {
-  const lines = createItemLines(deps.db);
+  const masks = deps.masking.ofAny();
+  const lines = createItemLines(deps.db, masks);
   addListRoute(app, {
     slice: 'dlq',
     path: `${root}/:id/items`,
@@ -124,7 +127,7 @@ function addItemsRoute(app: HttpApp, deps: ReadRouteDeps): void {
     },
     keyOf: ({ position }: RedriveItem) => [String(position)],
     list: ({ outcome }, page, params) => listItems(deps.db, itemFilter(params, outcome), page),
-    present: presentItem,
+    present: (item) => presentItem(item, masks),
   });
 }
 
@@ -133,12 +136,12 @@ function itemFilter(params: unknown, outcome: ItemFilter['outcome']): ItemFilter
   return { redriveId, ...(outcome === undefined ? {} : { outcome }) };
 }
 
-function addEventsRoute(app: HttpApp, { db, stopping }: ReadRouteDeps): void {
+function addEventsRoute(app: HttpApp, { db, stopping, masking }: ReadRouteDeps): void {
   const events = createRedriveEvents({
     stopping,
     async read(id) {
       const redrive = await getRedrive(db, id);
-      return presentProgress(redrive, await readProgress(db, id));
+      return presentProgress(redrive, await readProgress(db, id), masking.ofAny());
     },
   });
   app.get(
@@ -172,11 +175,11 @@ const listedRedriveBytes = 70_000;
 const listedItemBytes = 8000;
 
 export async function showRedrive(
-  { db }: Pick<ReadRouteDeps, 'db'>,
+  { db, masking }: Pick<ReadRouteDeps, 'db' | 'masking'>,
   id: string,
   reply?: FastifyReply,
 ): Promise<Json> {
   const redrive = await getRedrive(db, id);
   reply?.header('etag', entityTagOf(redrive.revision));
-  return presentWholeRedrive(redrive, await readProgress(db, id));
+  return presentWholeRedrive(redrive, await readProgress(db, id), masking.ofAny());
 }

@@ -56,6 +56,7 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
       const { kind = 'retry', reason } = body;
       const needed = neededFor(kind, { reopen: body.reopen ?? false });
       if (needed !== null) requireAlso(request, needed);
+      if (body.filter.text !== undefined) deps.masking.requirePayloads(request, 'text');
       const options = readOptions(kind, body, deps);
       await deps.rights.keep(request.principal);
       const id = await createRedrive(deps, {

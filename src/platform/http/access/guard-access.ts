@@ -56,15 +56,18 @@ function accessOf({ routeOptions }: FastifyRequest): RouteAccess {
 
 function requirePermission(principal: Principal, { permission, scope }: NeedsPermission): void {
   if (!mayAnywhere(principal, permission))
-    throw denied(`this needs the permission ${permission}`, permission);
+    throw permissionDenied(`this needs the permission ${permission}`, permission);
   if (scope === undefined && !mayEverywhere(principal, permission))
-    throw denied(`this needs the permission ${permission} in a role that is not narrowed`, permission);
+    throw permissionDenied(
+      `this needs the permission ${permission} in a role that is not narrowed`,
+      permission,
+    );
 }
 
 /** A permission that the route needs only for some requests, besides the one that it declares; perhaps for few items. */
 export function requireAlso({ principal }: Pick<FastifyRequest, 'principal'>, permission: Permission): void {
   if (!mayAnywhere(principal, permission))
-    throw denied(`this needs the permission ${permission}`, permission);
+    throw permissionDenied(`this needs the permission ${permission}`, permission);
 }
 
 async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
@@ -75,10 +78,13 @@ async function requireItem(request: FastifyRequest, { permission, scope }: Needs
     return;
   const what =
     names.length === 0 ? `in a role that is not narrowed` : `for the ${scope.by} ${names.join(', ')}`;
-  throw scope.notFound?.(request) ?? denied(`this needs the permission ${permission} ${what}`, permission);
+  throw (
+    scope.notFound?.(request) ??
+    permissionDenied(`this needs the permission ${permission} ${what}`, permission)
+  );
 }
 
-function denied(message: string, permission: Permission): AppError {
+export function permissionDenied(message: string, permission: Permission): AppError {
   return new AppError('SYS_AUTH_PERMISSION_DENIED', 'forbidden', message, {
     details: [{ field: 'permission', reason: 'permission_denied', message: permission }],
   });

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { Masks } from '../../../../kernel/protect/protection.ts';
 import { stringifyWithRaw } from '../../../../platform/http/raw-json.ts';
 import type { Queryable } from '../../../../platform/postgres/database.ts';
 import { presentItem } from '../present-redrive.ts';
@@ -16,7 +17,7 @@ const defaultLimits: LineLimits = { maxStreams: 16, pageRows: 1000, cutAfterMs: 
  * before, so a million items take the memory of two pages, and a slow client holds no connection to the database. Items
  * that end meanwhile show what they were when their page was read.
  */
-export function createItemLines(db: Queryable, limits: Partial<LineLimits> = {}): ItemLines {
+export function createItemLines(db: Queryable, masks: Masks, limits: Partial<LineLimits> = {}): ItemLines {
   const { maxStreams, pageRows, cutAfterMs } = { ...defaultLimits, ...limits };
   const slots = createStreamSlots(maxStreams);
 
@@ -27,7 +28,7 @@ export function createItemLines(db: Queryable, limits: Partial<LineLimits> = {})
         // A page that is not taken in time belongs to a client that reads no more.
         const slow = setTimeout(onSlow, cutAfterMs);
         try {
-          yield items.map((item) => `${stringifyWithRaw(presentItem(item))}\n`).join('');
+          yield items.map((item) => `${stringifyWithRaw(presentItem(item, masks))}\n`).join('');
         } finally {
           clearTimeout(slow);
         }
