@@ -194,6 +194,37 @@ describeConsole('redrives for those who may only read', (browser) => {
   });
   after(() => system.drop());
 
+  test('a large plan is approved by a second person, and then started by the first', async (t) => {
+    await storeFailures(system.db, { name: 'large', count: 1001, topic: 'large.v1' });
+    const planner = await openConsole(t, {
+      browser,
+      system,
+      as: 'sys_operator',
+      path: '/dlq/redrives/new?q=topic:large.v1',
+    });
+    await planner.getByRole('radio', { name: 'Mark dead' }).check();
+    await planner.getByLabel('Reason', { exact: true }).fill('the shop closed');
+    await planner.getByRole('button', { name: /^Make the plan/ }).click();
+    await planner.getByRole('button', { name: /^Mark dead/, description: /second person/ }).waitFor();
+    const other = await openConsole(t, {
+      browser,
+      system,
+      as: 'sys_admin',
+      person: 'grace',
+      path: new URL(planner.url()).pathname,
+    });
+    await other.getByRole('button', { name: 'Approve…' }).click();
+    await other.getByRole('alertdialog').getByLabel('Reason').fill('agreed');
+    await other.keyboard.press('Control+Enter');
+    await other.getByText('Approved by').waitFor();
+    await planner.getByRole('button', { name: /^Mark dead: 1.001 messages/ }).click();
+    await planner
+      .getByRole('alertdialog')
+      .getByRole('button', { name: /^Mark dead/ })
+      .click();
+    await planner.getByText(/^1.001 done = 1.001 selected$/).waitFor();
+  });
+
   test('every button is there, disabled, with the right that it needs', async (t) => {
     const { id } = await planRedrive(system.api, { filter: { topic: 'orders.v1' } });
     const open = { browser, system, as: 'sys_auditor' };

@@ -13,8 +13,8 @@ export type ConsoleSystem = Readonly<{
   db: Database;
   broker: TestSystem['broker'];
   system: TestSystem;
-  /** A token of somebody with this role; null where nobody is asked for one. */
-  tokenOf(role: string): Promise<string | null>;
+  /** A token of somebody with this role, by default always the same person; null where nobody is asked for one. */
+  tokenOf(role: string, person?: string): Promise<string | null>;
   drop(): Promise<void>;
 }>;
 
@@ -31,7 +31,15 @@ export async function startGuardedConsole(options: GuardedOptions = {}): Promise
   await untilBuilt(system.api);
   const { url, db, broker } = system;
   const api = await as(['sys_admin']);
-  return { url, api, db, broker, system, tokenOf: (role) => tokenOf([role]), drop };
+  return {
+    url,
+    api,
+    db,
+    broker,
+    system,
+    tokenOf: (role, person) => tokenOf([role], person === undefined ? {} : { sub: person }),
+    drop,
+  };
 }
 
 /** `npm test` has built it already; a single file may have to wait. */

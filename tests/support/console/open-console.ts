@@ -10,6 +10,8 @@ export type OpenOptions = Readonly<{
   path?: string;
   /** The role of the user, where the server asks for tokens. */
   as?: string;
+  /** Who it is, if it matters that several are not the same. */
+  person?: string;
   theme?: 'light' | 'dark';
   language?: 'en' | 'ja';
   viewport?: Readonly<{ width: number; height: number }>;
@@ -46,7 +48,7 @@ function hasPassed(t: TestContext): boolean {
 
 async function newContext(options: OpenOptions): Promise<BrowserContext> {
   const { browser, system, as = 'sys_admin', theme = 'light', language = 'en' } = options;
-  const token = await system.tokenOf(as);
+  const token = await system.tokenOf(as, options.person);
   const running = await browser();
   const context = await running.newContext({
     viewport: options.viewport ?? { width: 1440, height: 900 },

@@ -3,6 +3,7 @@ import { Button } from '../../../components/button/button.tsx';
 import { ConfirmDialog } from '../../../components/dialog/confirm-dialog.tsx';
 import { reasonField, type Confirmation } from '../../../components/dialog/confirmation.ts';
 import { usePageKeys } from '../../../components/navigation/use-page-keys.ts';
+import { useSession } from '../../../components/session/session.tsx';
 import { useMay } from '../../../components/session/use-may.ts';
 import { useText } from '../../../components/text/use-text.ts';
 import { useToast } from '../../../components/toast/toasts.tsx';
@@ -24,6 +25,7 @@ export function RedriveActions({ redrive, handle }: Props) {
   const ask = (action: Action) => (): void => {
     if (action.reason === undefined) action.run(setConfirmation);
   };
+  const approve = useApprove(redrive, handle);
   const isNew = state === 'planned' || state === 'awaiting_approval' || state === 'planning';
   usePageKeys({
     '$mod+Enter': isNew ? ask(start) : undefined,
@@ -38,6 +40,11 @@ export function RedriveActions({ redrive, handle }: Props) {
       {state === 'running' || state === 'paused' ? (
         <Button keys="p" disabledReason={toggle.reason} onPress={ask(toggle)}>
           {toggle.label}
+        </Button>
+      ) : null}
+      {state === 'awaiting_approval' && redrive.approval === null ? (
+        <Button disabledReason={approve.reason} onPress={ask(approve)}>
+          {approve.label}
         </Button>
       ) : null}
       {isNew && counts.selected > 0 ? (
@@ -57,7 +64,7 @@ type Action = Readonly<{
   run: (ask: (confirmation: Confirmation) => void) => void;
 }>;
 
-function useStart({ kind, counts, targets, state }: Redrive, handle: RedriveHandle): Action {
+function useStart({ kind, counts, targets, state, approval }: Redrive, handle: RedriveHandle): Action {
   const t = useText(redrivesTexts);
   const may = useMay('dlq:redrives:start');
   const { selected } = counts;
@@ -65,7 +72,13 @@ function useStart({ kind, counts, targets, state }: Redrive, handle: RedriveHand
   const topics = targets.map(({ topic }) => topic).join(', ');
   return {
     label,
-    reason: may.reason ?? (state === 'planning' ? t.planning : undefined),
+    reason:
+      may.reason ??
+      (state === 'planning'
+        ? t.planning
+        : state === 'awaiting_approval' && approval === null
+          ? t.needsApproval
+          : undefined),
     run: (ask) =>
       ask({
         title: kind === 'retry' ? t.startTitle(selected) : label,
@@ -74,6 +87,25 @@ function useStart({ kind, counts, targets, state }: Redrive, handle: RedriveHand
         action: label,
         isDangerous: kind === 'delete',
         perform: async () => handle.command('start'),
+      }),
+  };
+}
+
+/** By a second person: the server refuses whoever made or changed the plan. */
+function useApprove({ counts, actor, approval }: Redrive, handle: RedriveHandle): Action {
+  const t = useText(redrivesTexts);
+  const may = useMay('dlq:redrives:approve');
+  const { me } = useSession();
+  return {
+    label: t.approve,
+    reason: may.reason ?? (approval === null && me.subject === actor ? t.notYourOwn : undefined),
+    run: (ask) =>
+      ask({
+        title: t.approveTitle(counts.selected),
+        consequence: t.approveConsequence,
+        action: t.approveAction,
+        fields: [reasonField(t.reason, t.reasonHint)],
+        perform: async ({ reason }) => handle.command('approve', reason),
       }),
   };
 }

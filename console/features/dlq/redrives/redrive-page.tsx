@@ -88,6 +88,7 @@ function Summary({ redrive }: Readonly<{ redrive: Redrive }>) {
           { term: t.why, value: reason },
           { term: t.actor, value: actor },
           { term: t.policy, value: policy },
+          { term: t.approvedBy, value: redrive.approval?.actor ?? null },
           {
             term: t.selection,
             value: <SelectionText filter={filter} />,

@@ -3,7 +3,7 @@ import { useApi } from '../../../components/session/api-context.ts';
 import type { Redrive } from '../../../lib/server-shapes.ts';
 import { hasEnded, isMoving } from './redrive-numbers.ts';
 
-type Command = 'start' | 'pause' | 'resume' | 'cancel';
+type Command = 'approve' | 'start' | 'pause' | 'resume' | 'cancel';
 
 const movingMs = 1000;
 const restingMs = 5000;
