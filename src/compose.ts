@@ -299,6 +299,7 @@ function createServer(
   http.addRoutes('outbox', (scope) => outbox.addRoutes(scope));
   http.addRoutes('jobs', (scope) => jobs.addRoutes(scope));
   http.addRoutes('saga', (scope) => saga.addRoutes(scope));
+  http.addRoutes('audit', (scope) => audit.addRoutes(scope));
   http.addRoutes('console', (scope) => console.addRoutes(scope));
   return http;
 }

@@ -8,7 +8,7 @@ export function instantText(column: Sql): Sql {
 }
 
 /** Every column: what is not hashed could be changed. */
-const eventColumns: Sql = sql`
+export const eventColumns: Sql = sql`
   e.seq::float8 AS seq, ${instantText(sql`e.at`)} AS at, e.kept, e.actor_type, e.actor_id, e.actor_name, e.roles,
   e.action, e.outcome, e.reason, e.resource, e.topics, e.queues, e.destinations, e.workflows, e.operation_id,
   e.item_count, e.detail, e.request_id, e.trace_id, e.address, e.agent`;

@@ -1,20 +1,24 @@
 import type { Service } from '../kernel/service.ts';
+import type { HttpApp } from '../platform/http/http-app.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import type { Worker } from '../platform/work/work.ts';
+import { addBrowseRoutes } from './browse/routes.ts';
 import { createDenials, type Denials } from './denials/denials.ts';
 import { createWriteLines, type LineSettings } from './seal/audit-lines.ts';
 import { anchorDestinations, createAddAnchors, type AddOrders, type AnchorSettings } from './seal/anchors.ts';
 import { createSealer } from './seal/sealer.ts';
 import { createAuditRetention } from './upkeep/retention.ts';
+import { addVerifyRoute } from './verify/verify-route.ts';
 
 export { anchorDestinations } from './seal/anchors.ts';
 
 /** The log of what people did. Everybody writes to it with `recordAct`; this keeps it, proves it and shows it. */
 export type Audit = Readonly<{
   denials: Omit<Denials, 'service'>;
+  addRoutes(app: HttpApp): void;
   /** Run in one process at a time. */
   maintenance: readonly Service[];
   /** Run in every process that answers requests. */
@@ -41,6 +45,10 @@ export function createAudit(deps: AuditDeps): Audit {
   const denials = createDenials({ ...deps, logger });
   return {
     denials,
+    addRoutes(app) {
+      addBrowseRoutes(app, deps.db);
+      addVerifyRoute(app, deps.db);
+    },
     services: [denials.service],
     maintenance: [
       createSealer({

@@ -12,5 +12,6 @@ export const apiTags: readonly ApiTag[] = [
     description: 'Jobs: add them, run them in workers of any language, decide about dead ones.',
   },
   { name: 'saga', description: 'Sagas: register workflows, start sagas, decide about stuck steps.' },
+  { name: 'audit', description: 'The audit log: who did what, and its verification.' },
   { name: 'access', description: 'Who calls, and API keys.' },
 ];

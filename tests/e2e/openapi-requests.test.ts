@@ -40,6 +40,7 @@ const unrecorded: Readonly<Record<string, string>> = {
   releaseJob: 'programs',
   addOrder: 'programs',
   startSaga: 'programs',
+  verifyAudit: 'changes nothing',
   retrySagas: 'no saga is stuck here',
   validateMessageEdit: 'it changes nothing',
 };

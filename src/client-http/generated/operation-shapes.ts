@@ -3,7 +3,9 @@
 import type {
   AcceptedCorrection,
   AcceptedOrder,
+  Activity,
   ApiKey,
+  AuditEvent,
   ClaimedJob,
   DefinedWorkflow,
   EditValidation,
@@ -33,11 +35,103 @@ import type {
   Scope,
   Service,
   Suggestions,
+  VerifiedAudit,
   Workflow,
 } from './schemas.ts';
 
 /** What every operation takes and answers. Fields of path, query and body are side by side. */
 export type Operations = {
+  /** List what people did, newest first. The audit log without refused requests, addresses and agents. */
+  listActivity: {
+    input: Readonly<{
+      /** As in `actor_id`: `user:<issuer>|<subject>`, `key:<id>`. */
+      actor?: string | undefined;
+      /** The permission. */
+      action?: string | undefined;
+      outcome?: 'success' | 'failure' | 'denied' | 'started' | 'unknown' | undefined;
+      /** `<slice>/<kind>/<name>`. */
+      resource?: string | undefined;
+      /** A UUID. */
+      operation?: string | undefined;
+      /** ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** ISO 8601 with its zone. */
+      until?: string | undefined;
+      page?: number | undefined;
+      page_size?: number | undefined;
+      /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
+      cursor?: string | undefined;
+    }>;
+    answer: Readonly<{
+      items: readonly Activity[];
+      pagination: Readonly<{
+        total_count: number;
+        page: number;
+        page_size: number;
+        has_next: boolean;
+        /** Only if `cursor` was sent. */
+        next_cursor?: string | null;
+        /** Only if `total_count` is an estimate. */
+        total_is_estimate?: true;
+      }>;
+    }>;
+  };
+  /** List the audit log, newest first. Who did what, when, why, and with which outcome; also what was refused. Above 10,000 matching events `total_count` is an estimate. */
+  listAuditEvents: {
+    input: Readonly<{
+      /** As in `actor_id`: `user:<issuer>|<subject>`, `key:<id>`. */
+      actor?: string | undefined;
+      /** The permission. */
+      action?: string | undefined;
+      outcome?: 'success' | 'failure' | 'denied' | 'started' | 'unknown' | undefined;
+      /** `<slice>/<kind>/<name>`. */
+      resource?: string | undefined;
+      /** A UUID. */
+      operation?: string | undefined;
+      /** ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** ISO 8601 with its zone. */
+      until?: string | undefined;
+      page?: number | undefined;
+      page_size?: number | undefined;
+      /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
+      cursor?: string | undefined;
+    }>;
+    answer: Readonly<{
+      events: readonly AuditEvent[];
+      pagination: Readonly<{
+        total_count: number;
+        page: number;
+        page_size: number;
+        has_next: boolean;
+        /** Only if `cursor` was sent. */
+        next_cursor?: string | null;
+        /** Only if `total_count` is an estimate. */
+        total_is_estimate?: true;
+      }>;
+    }>;
+  };
+  /** Export the sealed audit log as lines of JSON. The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet. */
+  exportAuditEvents: {
+    input: Readonly<{
+      after_block?: number | undefined;
+    }>;
+    answer: string;
+  };
+  /** Verify the chain of the audit log. Compares blocks with events for up to ten seconds, and says where to continue. It ends at the first block that is wrong. */
+  verifyAudit: {
+    input: Readonly<{
+      after_block?: number | undefined;
+      /** Blocks that were noted outside the database. */
+      anchors?:
+        | readonly Readonly<{
+            block: number;
+            hash: string;
+          }>[]
+        | undefined;
+    }>;
+    answer: VerifiedAudit;
+  };
   /** List topics with their counts by status. Counts the messages of each original topic by status, and shows the oldest pending message and the arrival rate. Lists at most 10 000 topics. */
   listTopics: {
     input: Readonly<Record<string, never>>;

@@ -2,6 +2,10 @@
 
 /** Method and path of every operation; `takesKey`: it has an idempotency key; `takesTag`: it requires an entity tag; `isText`: its answer is no JSON. */
 export const operations = {
+  listActivity: { method: 'GET', path: '/api/v1/activity' },
+  listAuditEvents: { method: 'GET', path: '/api/v1/audit' },
+  exportAuditEvents: { method: 'GET', path: '/api/v1/audit/export', isText: true },
+  verifyAudit: { method: 'POST', path: '/api/v1/audit/verify' },
   listTopics: { method: 'GET', path: '/api/v1/dlq' },
   getAccounting: { method: 'GET', path: '/api/v1/dlq/accounting' },
   eraseKey: { method: 'POST', path: '/api/v1/dlq/erasures' },

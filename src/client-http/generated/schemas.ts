@@ -40,6 +40,18 @@ export type AcceptedOrder = Readonly<{
   created_at: string;
 }>;
 
+export type Activity = Readonly<{
+  at: string;
+  actor: string;
+  actor_name: string;
+  action: string;
+  resource: string;
+  reason: string | null;
+  outcome: 'success' | 'failure' | 'denied' | 'started' | 'unknown';
+  operation_id: string | null;
+  item_count: number;
+}>;
+
 export type ApiKey = Readonly<{
   id: string;
   name: string;
@@ -53,6 +65,33 @@ export type ApiKey = Readonly<{
   last_used_at: string | null;
   revoked_at: string | null;
   revoked_by: string | null;
+}>;
+
+export type AuditEvent = Readonly<{
+  /** Gaps are normal. */
+  seq: number;
+  at: string;
+  /** 400 days, or seven years. */
+  kept: 'usual' | 'long';
+  actor_type: string;
+  actor_id: string;
+  actor_name: string;
+  roles: readonly string[];
+  action: string;
+  outcome: 'success' | 'failure' | 'denied' | 'started' | 'unknown';
+  reason: string | null;
+  resource: string;
+  topics: readonly string[] | null;
+  queues: readonly string[] | null;
+  destinations: readonly string[] | null;
+  workflows: readonly string[] | null;
+  operation_id: string | null;
+  item_count: number;
+  detail: Readonly<Record<string, unknown>> | null;
+  request_id: string | null;
+  trace_id: string | null;
+  address: string | null;
+  agent: string | null;
 }>;
 
 export type ClaimedJob = Readonly<{
@@ -1010,6 +1049,24 @@ export type Suggestions = Readonly<{
     count: number | null;
   }>[];
   has_more: boolean;
+}>;
+
+export type VerifiedAudit = Readonly<{
+  ok: boolean;
+  /** Checked by this call. */
+  blocks: number;
+  /** Checked by this call. */
+  events: number;
+  first_bad_block: number | null;
+  problem: string | null;
+  message: string | null;
+  next_after_block: number | null;
+  head: Readonly<{
+    block: number;
+    hash: string;
+  }> | null;
+  /** Events that no block has yet. */
+  unsealed: number;
 }>;
 
 export type Workflow = Readonly<{

@@ -49,6 +49,8 @@ export const permissions = [
   'console:views:share',
   'access:keys:view',
   'access:keys:manage',
+  'audit:events:view',
+  'audit:activity:view',
   'system:metrics:view',
   'system:status:view',
 ] as const;

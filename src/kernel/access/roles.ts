@@ -8,7 +8,7 @@ const views = permissions.filter((permission) => permission.endsWith(':view'));
 const builtIn = {
   sys_auditor: views.filter((permission) => permission !== 'dlq:payloads:view'),
   sys_operator: [
-    ...views,
+    ...views.filter((permission) => permission !== 'audit:events:view'),
     'dlq:messages:retry',
     'dlq:messages:mark-dead',
     'dlq:messages:reopen',

@@ -1,0 +1,173 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { outcomes } from '../../kernel/audit/act.ts';
+import type { HttpApp } from '../../platform/http/http-app.ts';
+import { addListRoute } from '../../platform/http/list-route.ts';
+import { pageParameters, PaginationSchema } from '../../platform/http/page-schema.ts';
+import { closed, Instant, nullable, Timestamp, Uuid } from '../../platform/http/schema-parts.ts';
+import { readInstantField, readUuidField } from '../../platform/http/slice-input.ts';
+import type { Database } from '../../platform/postgres/database.ts';
+import type { AuditEvent } from '../chain.ts';
+import { exportLines } from './export-lines.ts';
+import { listEvents, type EventFilter } from './list-events.ts';
+
+const root = '/api/v1/audit';
+const eventBytes = 8192;
+
+const filters = {
+  actor: Type.Optional(
+    Type.String({ maxLength: 600, description: 'As in `actor_id`: `user:<issuer>|<subject>`, `key:<id>`.' }),
+  ),
+  action: Type.Optional(Type.String({ maxLength: 100, description: 'The permission.' })),
+  outcome: Type.Optional(Type.Enum([...outcomes])),
+  resource: Type.Optional(Type.String({ maxLength: 600, description: '`<slice>/<kind>/<name>`.' })),
+  operation: Type.Optional(Uuid),
+  since: Type.Optional(Instant),
+  until: Type.Optional(Instant),
+};
+
+const ListQuery = Type.Object({ ...filters, ...pageParameters }, closed);
+
+const names = (what: string) =>
+  nullable(Type.Array(Type.String(), { description: `The ${what} that the act was about.` }));
+
+const EventSchema: TSchema = Type.Object(
+  {
+    seq: Type.Integer({ description: 'Gaps are normal.' }),
+    at: Type.String({ examples: ['2026-11-19T12:00:00.123456Z'] }),
+    kept: Type.Enum(['usual', 'long'], { description: '400 days, or seven years.' }),
+    actor_type: Type.String({ examples: ['user'] }),
+    actor_id: Type.String({ examples: ['user:https://idp.example.com/realms/main|7f3c'] }),
+    actor_name: Type.String({ examples: ['ada'] }),
+    roles: Type.Array(Type.String({ examples: ['sys_operator'] })),
+    action: Type.String({ examples: ['dlq:messages:retry'] }),
+    outcome: Type.Enum([...outcomes]),
+    reason: nullable(Type.String()),
+    resource: Type.String({ examples: ['dlq/messages/01a1dfae-c3a5-7000-8007-f35eedc32390'] }),
+    topics: names('topics'),
+    queues: names('queues'),
+    destinations: names('destinations'),
+    workflows: names('workflows'),
+    operation_id: nullable(Type.String({ format: 'uuid' })),
+    item_count: Type.Integer(),
+    detail: nullable(Type.Object({}, { additionalProperties: true })),
+    request_id: nullable(Type.String()),
+    trace_id: nullable(Type.String()),
+    address: nullable(Type.String()),
+    agent: nullable(Type.String()),
+  },
+  { title: 'AuditEvent' },
+);
+
+const EventsSchema: TSchema = Type.Object({
+  events: Type.Array(EventSchema),
+  pagination: PaginationSchema,
+});
+
+const ActivitySchema: TSchema = Type.Object({
+  items: Type.Array(
+    Type.Object(
+      {
+        at: Timestamp,
+        actor: Type.String({ examples: ['user:https://idp.example.com/realms/main|7f3c'] }),
+        actor_name: Type.String({ examples: ['ada'] }),
+        action: Type.String({ examples: ['dlq:messages:retry'] }),
+        resource: Type.String({ examples: ['dlq/messages/01a1dfae-c3a5-7000-8007-f35eedc32390'] }),
+        reason: nullable(Type.String()),
+        outcome: Type.Enum([...outcomes]),
+        operation_id: nullable(Type.String({ format: 'uuid' })),
+        item_count: Type.Integer(),
+      },
+      { title: 'Activity' },
+    ),
+  ),
+  pagination: PaginationSchema,
+});
+
+export function addBrowseRoutes(app: HttpApp, db: Database): void {
+  addListRoute(app, {
+    slice: 'audit',
+    path: root,
+    access: { permission: 'audit:events:view' },
+    operationId: 'listAuditEvents',
+    summary: 'List the audit log, newest first',
+    description:
+      'Who did what, when, why, and with which outcome; also what was refused. Above 10,000 matching events `total_count` is an estimate.',
+    query: ListQuery,
+    answer: EventsSchema,
+    items: 'events',
+    rowBytes: eventBytes,
+    cursor: () => ['bigint'],
+    keyOf: ({ seq }: AuditEvent) => [String(seq)],
+    list: (query, page) => listEvents(db, filterOf(query), page),
+    present: (event) => event,
+  });
+  addListRoute(app, {
+    slice: 'audit',
+    path: '/api/v1/activity',
+    access: { permission: 'audit:activity:view' },
+    operationId: 'listActivity',
+    summary: 'List what people did, newest first',
+    description: 'The audit log without refused requests, addresses and agents.',
+    query: ListQuery,
+    answer: ActivitySchema,
+    items: 'items',
+    rowBytes: eventBytes,
+    cursor: () => ['bigint'],
+    keyOf: ({ seq }: AuditEvent) => [String(seq)],
+    list: (query, page) => listEvents(db, { ...filterOf(query), withoutDenials: true }, page),
+    present: ({ at, actor_id, actor_name, action, resource, reason, outcome, operation_id, item_count }) => ({
+      at,
+      actor: actor_id,
+      actor_name,
+      action,
+      resource,
+      reason,
+      outcome,
+      operation_id,
+      item_count,
+    }),
+  });
+  addExportRoute(app, db);
+}
+
+const linesAnswer: object = {
+  description: 'Lines of JSON.',
+  content: { 'application/x-ndjson': { schema: Type.String({ examples: ['{"type":"seal"}\n'] }) } },
+};
+
+function addExportRoute(app: HttpApp, db: Database): void {
+  app.get(
+    `${root}/export`,
+    {
+      config: { access: { permission: 'audit:events:view' } },
+      schema: {
+        operationId: 'exportAuditEvents',
+        summary: 'Export the sealed audit log as lines of JSON',
+        description:
+          'The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet.',
+        querystring: Type.Object(
+          {
+            after_block: Type.Optional(
+              Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
+            ),
+          },
+          closed,
+        ),
+        response: {
+          200: linesAnswer,
+        },
+      },
+    },
+    async (request, reply) =>
+      reply.type('application/x-ndjson').send(exportLines(db, request.query.after_block ?? 0)),
+  );
+}
+
+function filterOf({ since, until, operation, ...query }: Static<typeof ListQuery>): EventFilter {
+  return {
+    ...query,
+    operation: operation === undefined ? undefined : readUuidField('audit', 'operation', operation),
+    since: readInstantField('audit', 'since', since),
+    until: readInstantField('audit', 'until', until),
+  };
+}
