@@ -27,6 +27,16 @@ TABLE access.known_users
     name text NOT NULL
     roles text[] NOT NULL
     roles_at timestamp with time zone NOT NULL
+TABLE access.sessions
+    id_sha256 bytea NOT NULL
+    subject text NOT NULL
+    name text NOT NULL
+    roles text[] NOT NULL
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    last_seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    expires_at timestamp with time zone NOT NULL
+    address text
+    agent text
 TABLE audit.dropped_months
     kept text NOT NULL
     begins_at timestamp with time zone NOT NULL
@@ -756,6 +766,8 @@ CONSTRAINT access.api_keys api_keys_pkey PRIMARY KEY (id)
 CONSTRAINT access.api_keys api_keys_secret_sha256_check CHECK ((octet_length(secret_sha256) = 32))
 CONSTRAINT access.known_users known_users_pkey PRIMARY KEY (id)
 CONSTRAINT access.known_users known_users_type_check CHECK ((type = ANY (ARRAY['user'::text, 'service'::text])))
+CONSTRAINT access.sessions sessions_id_sha256_check CHECK ((octet_length(id_sha256) = 32))
+CONSTRAINT access.sessions sessions_pkey PRIMARY KEY (id_sha256)
 CONSTRAINT audit.dropped_months dropped_months_pkey PRIMARY KEY (kept, begins_at)
 CONSTRAINT audit.events events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'service'::text, 'local'::text, 'policy'::text, 'sdk'::text, 'cli'::text, 'system'::text])))
 CONSTRAINT audit.events events_detail_check CHECK (((jsonb_typeof(detail) = 'object'::text) AND (NOT jsonb_path_exists(detail, '$.**?(@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))'::jsonpath))))
@@ -872,6 +884,9 @@ CREATE UNIQUE INDEX api_keys_pkey ON access.api_keys USING btree (id)
 CREATE INDEX idx_api_keys_created ON access.api_keys USING btree (created_at DESC, id DESC)
 CREATE INDEX idx_api_keys_maker ON access.api_keys USING btree (maker)
 CREATE UNIQUE INDEX known_users_pkey ON access.known_users USING btree (id)
+CREATE INDEX idx_sessions_expires ON access.sessions USING btree (expires_at)
+CREATE INDEX idx_sessions_subject ON access.sessions USING btree (subject)
+CREATE UNIQUE INDEX sessions_pkey ON access.sessions USING btree (id_sha256)
 CREATE UNIQUE INDEX dropped_months_pkey ON audit.dropped_months USING btree (kept, begins_at)
 CREATE UNIQUE INDEX events_pkey ON ONLY audit.events USING btree (seq, kept, at)
 CREATE INDEX idx_events_actor ON ONLY audit.events USING btree (actor_id, seq)

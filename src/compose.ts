@@ -9,10 +9,10 @@ import { loggerFor } from './compose/logger-for.ts';
 import { openDatabase } from './compose/open-database.ts';
 import { openSchema } from './compose/open-schema.ts';
 import { openWake } from './compose/open-wake.ts';
+import { originRules } from './compose/origin-rules.ts';
 import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
-import { acceptsHost } from './config/formats/accepts-host.ts';
 import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
@@ -207,7 +207,9 @@ type Slices = ReturnType<typeof createSlices>;
 function createSlices(config: Config, parts: Parts) {
   const { db, broker } = parts;
   const { kafka } = config;
-  const access = createAccess({ ...parts, environment: config.app.environment, options: config.auth });
+  const audit = createAudit({ ...parts, addOrders: addInternalOrders, settings: config });
+  const { denials } = audit;
+  const access = createAccess({ ...parts, ...config.app, options: config.auth, denials });
   const dlq = createDlq({
     ...parts,
     masterKey: createMasterKey(config.protect),
@@ -240,25 +242,20 @@ function createSlices(config: Config, parts: Parts) {
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
-  const audit = createAudit({ ...parts, addOrders: addInternalOrders, settings: config });
   const console = createConsole({
     ...parts,
-    options: {
-      publicUrl: config.server.publicUrl,
-      environment: config.app.environment,
-      // Without sessions there is nothing to log in to.
-      login: null,
-    },
+    options: { ...config.app, publicUrl: config.server.publicUrl, login: access.loginPath },
   });
   return { dlq, notify, outbox, jobs, saga, audit, access, console };
 }
 
 function createServer(
-  { app, roles, server, auth }: Config,
+  config: Config,
   onPortTaken: SystemOptions['onPortTaken'],
   { db, pool, schema, logger, metrics }: Parts,
   { dlq, outbox, jobs, saga, notify, audit, access, console }: Slices,
 ): HttpServer {
+  const { app, roles, server, auth } = config;
   const http = createHttpServer({
     host: server.host,
     port: server.port,
@@ -272,10 +269,10 @@ function createServer(
     isPublicByTls: server.publicUrl?.startsWith('https:') === true,
     isOutage,
     isMissingRight,
-    // A page in a browser cannot send a token under another name.
-    acceptsHost: auth.mode === 'required' ? () => true : acceptsHost(server),
+    origin: originRules(config, access.cookiePrefix),
     authenticate: audit.denials.watch(access.authenticate),
     onDenied: audit.denials.onDenied,
+    revocations: access.revocations,
     showsChecks: auth.mode !== 'required',
     hasConsole: roles.includes('api'),
     closedBy: schema.outdated,

@@ -7,11 +7,11 @@ import type { TokenClaims } from './tokens/verify-token.ts';
 
 export type Credentials = Readonly<{
   policy: Policy;
-  /** Throws an AppError if the token is not valid. */
-  verifyToken: (token: string) => Promise<TokenClaims>;
+  /** Throws an AppError if the token is not valid; undefined if only keys are accepted. */
+  verifyToken?: ((token: string) => Promise<TokenClaims>) | undefined;
   /** Throws an AppError if the key is not valid; undefined if keys are not enabled. */
   verifyKey?: ((key: string) => Promise<Principal>) | undefined;
-  /** A genuine token was seen. */
+  /** What a genuine token or the login of a session says about a user. */
   onPrincipal: (principal: Principal, claims: TokenClaims) => Promise<void>;
 }>;
 
@@ -19,7 +19,7 @@ export type Credentials = Readonly<{
 const keyPrefix = 'rdk_';
 
 /** By the header `Authorization: Bearer <token or API key>`; cookies and the query are not read. */
-export function createAuthenticate(credentials: Credentials): Authenticate {
+export function authenticateBearer(credentials: Credentials): Authenticate {
   const { verifyToken, verifyKey, policy, onPrincipal } = credentials;
   return async (request) => {
     const token = bearerOf(request);
@@ -27,7 +27,33 @@ export function createAuthenticate(credentials: Credentials): Authenticate {
       if (verifyKey === undefined) throw invalid('API keys are not enabled: see auth.api_keys.enabled');
       return verifyKey(token);
     }
+    if (verifyToken === undefined) throw invalid('tokens are not accepted: see auth.jwt');
     const claims = await verifyToken(token);
+    const principal = principalOf(claims, policy);
+    await onPrincipal(principal, claims);
+    return principal;
+  };
+}
+
+export type SessionCredentials = Readonly<{
+  policy: Policy;
+  cookieName: string;
+  /** Null if the session has ended. */
+  verifySession: (reference: string, isUse: boolean) => Promise<TokenClaims | null>;
+  onPrincipal: Credentials['onPrincipal'];
+}>;
+
+/** By the cookie of a session. With `Authorization` the cookie is ignored, also if that header is wrong. */
+export function authenticateBrowsers(credentials: SessionCredentials, others: Authenticate): Authenticate {
+  const { policy, cookieName, verifySession, onPrincipal } = credentials;
+  return async (request, isUse) => {
+    const { authorization, cookie = '' } = request.headers;
+    const reference =
+      authorization === undefined ? request.server.parseCookie(cookie)[cookieName] : undefined;
+    if (reference === undefined) return others(request, isUse);
+    const claims = await verifySession(reference, isUse);
+    if (claims === null)
+      throw new AppError('SYS_AUTH_TOKEN_EXPIRED', 'unauthenticated', 'the session has ended; log in again');
     const principal = principalOf(claims, policy);
     await onPrincipal(principal, claims);
     return principal;
@@ -48,7 +74,8 @@ function invalid(reason: string): AppError {
   return new AppError('SYS_AUTH_TOKEN_INVALID', 'unauthenticated', `the token is not valid: ${reason}`);
 }
 
-function principalOf({ type, id, name, roles }: TokenClaims, policy: Policy): Principal {
+/** What the bindings give to whom the issuer describes. */
+export function principalOf({ type, id, name, roles }: TokenClaims, policy: Policy): Principal {
   const grants = policy.grantsFor(subjectsOf(id, roles));
   return { type, id, name, roles: [...new Set(grants.map(({ role }) => role))], grants };
 }

@@ -18,7 +18,7 @@ function limited() {
     fail: (error: AppError | null) => (answer = error),
     codeFrom: async (ip: string): Promise<string> => {
       try {
-        await authenticate({ ip, raw: { socket: {} } } as FastifyRequest);
+        await authenticate({ ip, raw: { socket: {} } } as FastifyRequest, true);
         return 'ok';
       } catch (error) {
         assert.ok(error instanceof AppError);

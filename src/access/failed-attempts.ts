@@ -11,9 +11,11 @@ const maxFailuresPerMinute = 10;
  */
 export function limitFailures(authenticate: Authenticate): Authenticate {
   const failures = createRateLimiter({ perMinute: maxFailuresPerMinute });
-  return async (request) => {
+  return async (request, isUse) => {
+    // Not an attempt of the caller.
+    if (!isUse) return authenticate(request, isUse);
     try {
-      return await authenticate(request);
+      return await authenticate(request, isUse);
     } catch (error) {
       const isWrong =
         error instanceof AppError &&

@@ -14,6 +14,8 @@ type Explained = Readonly<{
   hints?: readonly string[];
 }>;
 
+const loginHint = 'Run `redrive login`, or set REDRIVE_TOKEN or REDRIVE_API_KEY.';
+
 /** Lines for standard error; none if everything has been said already. */
 export function explainError(error: unknown, asJson: boolean): readonly string[] {
   if (error instanceof CommanderError || error instanceof SilentFailure) return [];
@@ -40,6 +42,7 @@ function explain(error: unknown): Explained {
       message: error.message,
       details: error.details,
       requestId: error.requestId,
+      hints: error.code === 'SYS_AUTH_MISSING_TOKEN' ? [loginHint] : [],
     };
   return { code: error instanceof AppError ? error.code : 'SYS_CLI_ERROR', message: messageOf(error) };
 }

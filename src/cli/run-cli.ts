@@ -1,6 +1,9 @@
 import { Command } from 'commander';
 import { codeOf } from '../kernel/errors.ts';
 import { escapeLines } from '../kernel/escape-text.ts';
+import { addLoginCommand } from './access/login.ts';
+import { addLogoutCommand } from './access/logout.ts';
+import { whoami } from './access/whoami.ts';
 import { addCompletionCommand } from './completion/completion.ts';
 import { addDevCommand } from './dev.ts';
 import { dlqCommands } from './dlq/dlq.ts';
@@ -74,6 +77,10 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Modules:');
   for (const slice of [dlqCommands, outboxCommands, jobsCommands, sagaCommands])
     addSlice(program, terminal, slice);
+  program.commandsGroup('Login:');
+  addLoginCommand(program, terminal);
+  addLogoutCommand(program, terminal);
+  whoami(program, terminal);
   program.commandsGroup('Maintenance:');
   addMigrateCommand(program, terminal);
   addDoctorCommand(program, terminal);

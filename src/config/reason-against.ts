@@ -7,6 +7,7 @@ import { kindOf, MAX_TEXT, type Flaw } from './formats/value.ts';
 export type Node = TSchema &
   Readonly<{
     what?: string;
+    hasLines?: boolean;
     unit?: string;
     names?: Node;
     isValid?: (value: string) => boolean;
@@ -40,4 +41,7 @@ const hasControls = (value: string): boolean => /\p{Cc}/u.test(value);
 
 const isRight = (node: Node, value: unknown): boolean =>
   Value.Check(node, value) &&
-  (typeof value !== 'string' || (!hasControls(value) && (node.isValid?.(value) ?? true)));
+  (typeof value !== 'string' || (!hasControls(oneLine(node, value)) && (node.isValid?.(value) ?? true)));
+
+const oneLine = (node: Node, value: string): string =>
+  node.hasLines === true ? value.replaceAll(/\r?\n/g, ' ') : value;

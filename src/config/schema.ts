@@ -54,7 +54,7 @@ const server = section({
   host: host({
     default: '127.0.0.1',
     description:
-      'address to listen on. An address that others can reach requires authentication (`auth.jwt`) or `auth.mode: none`',
+      'address to listen on. An address that others can reach requires authentication (`auth.oidc`, `auth.jwt`) or `auth.mode: none`',
   }),
   port: wholeNumber(0, 65_535, {
     default: 8080,
@@ -69,7 +69,7 @@ const server = section({
   allowed_hosts: listOf(host(), {
     default: [],
     description:
-      'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `auth.mode: none` and an empty list, every name is accepted; requests with a token are not checked',
+      'names accepted in the `Host` header, in addition to `localhost`, loopback addresses, `server.host` and the host of `server.public_url`. Other names get 421, which protects against DNS rebinding. With `auth.mode: none` and an empty list, every name is accepted. With authentication only requests with the cookie of a session are checked',
   }),
   trusted_proxies: listOf(proxyRange(), {
     default: [],
@@ -91,7 +91,7 @@ const server = section({
     publicUrl({
       examples: ['https://redrive.example.com'],
       description:
-        'URL under which people reach the server. Links in notifications start with it; without it they are paths',
+        'URL under which people reach the server. Links in notifications start with it; without it they are paths. Logins in the console (`auth.oidc`) lead back to it',
     }),
   ),
 });
@@ -146,7 +146,7 @@ const telemetry = section({
   }),
 });
 
-const inFiles = keysIn(section({ database, kafka })).filter(mayBeInFile);
+const inFiles = keysIn(section({ auth, database, kafka })).filter(mayBeInFile);
 
 const secrets = section({
   files: section(

@@ -59,8 +59,12 @@ test('every route but the public ones refuses a caller without a token', async (
   assert.deepEqual(open.filter((name) => !isPage.test(name)).toSorted(), [
     'GET /',
     'GET /assets/*',
+    'GET /auth/callback',
+    'GET /auth/config',
+    'GET /auth/login',
     'GET /healthz',
     'GET /readyz',
+    'POST /auth/logout',
   ]);
 });
 

@@ -131,6 +131,36 @@ test('an expired key is refused', async () => {
   assertError(await guarded.withToken(body.key).get('/api/v1/me'), 401, 'SYS_AUTH_TOKEN_EXPIRED');
 });
 
+test('a key lives 90 days unless asked, 365 at most, and its use is noted to the minute', async () => {
+  const admin = await guarded.as(['sys_admin'], { sub: 'counter' });
+  const make = (more: object) =>
+    admin.post<Made & { expires_at: string; created_at: string }>('/api/v1/keys', {
+      name: 'timed',
+      role: 'sys_auditor',
+      ...more,
+    });
+  const daysOf = ({ body }: Awaited<ReturnType<typeof make>>) =>
+    Math.round((Date.parse(body.expires_at) - Date.parse(body.created_at)) / 86_400_000);
+  const usual = await make({});
+  assert.equal(daysOf(usual), 90);
+  assert.equal(daysOf(await make({ expires_in_days: 365 })), 365);
+  for (const days of [0, 366, -1, 1.5])
+    assertError(await make({ expires_in_days: days }), 400, 'SYS_ACCESS_VALIDATION_ERROR');
+  const lastUse = async () => {
+    const [row] = await guarded.system.db.query<{ at: Date | null }>(sql`
+      SELECT last_used_at AS at FROM access.api_keys WHERE id = ${usual.body.id}`);
+    return row?.at?.getTime() ?? null;
+  };
+  assert.equal(await lastUse(), null);
+  const key = guarded.withToken(usual.body.key);
+  const deadline = performance.now() + 3000;
+  while ((await lastUse()) === null) {
+    assert.equal((await key.get('/api/v1/me')).status, 200);
+    assert.ok(performance.now() < deadline, 'the use was not noted');
+  }
+  assert.equal(((await lastUse()) ?? 1) % 60_000, 0);
+});
+
 test('a key cannot make keys, and gives no more than its maker has', async () => {
   const admin = await guarded.as(['sys_admin']);
   const { body } = await admin.post<Made>('/api/v1/keys', { name: 'admin', role: 'sys_admin' });

@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a request has in place of its example. */
 type Given = Readonly<{ path?: Readonly<Record<string, string>>; body?: Fields; key?: string }>;
 
-/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys and policies, the tag is another, nobody is logged in. */
+/** The examples of these do not succeed: nothing was read, no saga is stuck, there are no keys, logins and policies, the tag is another, nobody is logged in. */
 const refused: Readonly<Record<string, number>> = {
   forgetSource: 404,
   seekSource: 404,
@@ -28,6 +28,7 @@ const refused: Readonly<Record<string, number>> = {
   resolveStep: 409,
   createKey: 422,
   revokeKey: 404,
+  getLoginConfig: 404,
 };
 
 /** What changes nothing, or is in the history of its item only because programs do it all the time. */
@@ -43,6 +44,7 @@ const unrecorded: Readonly<Record<string, string>> = {
   verifyAudit: 'changes nothing',
   retrySagas: 'no saga is stuck here',
   validateMessageEdit: 'it changes nothing',
+  logout: 'there is no session here',
 };
 
 let system: TestSystem;

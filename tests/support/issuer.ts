@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
 import { Provider, type Configuration } from 'oidc-provider';
@@ -37,8 +37,19 @@ async function makeKey(): Promise<SigningKey> {
   return { privateKey, jwk: { ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' }, kid };
 }
 
+/** What people need to log in, besides the clients for programs. */
+export type PeopleAtIssuer = Readonly<{
+  /** Merged over the configuration for programs. */
+  configure: (base: Configuration) => Configuration;
+  /** Answers the pages on which people log in; false for all others. */
+  answerPage: (provider: Provider, request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
+}>;
+
 /** `roles` are the ids of its clients; a token for a client has the role with the client's name. */
-export async function startIssuer(roles: readonly string[] = ['sys_admin']): Promise<Issuer> {
+export async function startIssuer(
+  roles: readonly string[] = ['sys_admin'],
+  people?: PeopleAtIssuer,
+): Promise<Issuer> {
   let key = await makeKey();
   let server: Server = createServer();
   let keyRequests = 0;
@@ -47,7 +58,12 @@ export async function startIssuer(roles: readonly string[] = ['sys_admin']): Pro
   const url = `http://127.0.0.1:${port}`;
 
   const serve = (): void => {
-    const answer = new Provider(url, configurationOf(key.jwk, roles)).callback();
+    const base = configurationOf(key.jwk, roles);
+    const provider = new Provider(url, people?.configure(base) ?? base);
+    const callback = provider.callback();
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      if ((await people?.answerPage(provider, request, response)) !== true) await callback(request, response);
+    };
     server.removeAllListeners('request');
     server.on('request', (request, response) => {
       if (request.url?.startsWith('/jwks') === true) keyRequests += 1;

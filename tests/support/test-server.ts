@@ -34,7 +34,7 @@ export function createTestServer(options: Partial<HttpServerOptions> = {}): Test
     host: '127.0.0.1',
     port: 0,
     onPortTaken: 'fail',
-    acceptsHost: () => true,
+    origin: { acceptsHost: () => true, mode: 'local', cookiePrefix: null, publicOrigin: null },
     version: '0.1.0',
     logger,
     metrics,

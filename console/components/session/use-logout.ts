@@ -9,15 +9,16 @@ export type Logout = Readonly<{
   failure: string | null;
 }>;
 
-/** Ends the session on the server, then shows the page of those who are logged out. */
+/** Ends the session on the server and at the provider, or shows the page of those who are logged out. */
 export function useLogout(): Logout {
   const api = useApi();
   const { facts, onLogout } = useSession();
   const [failure, setFailure] = useState<string | null>(null);
   const logout = async (): Promise<void> => {
     try {
-      await api.send('POST', '/auth/logout');
+      const { value } = await api.send<Readonly<{ logout_url: string | null }>>('POST', '/auth/logout');
       onLogout();
+      if (value.logout_url !== null) location.assign(value.logout_url);
     } catch (error) {
       setFailure(messageOf(error));
     }

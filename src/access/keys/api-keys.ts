@@ -7,8 +7,9 @@ import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Wake } from '../../platform/work/wake.ts';
 import type { Worker } from '../../platform/work/work.ts';
-import { createKeyCache } from './key-cache.ts';
 import { noteUser } from '../known-users.ts';
+import { createNotedTimes } from '../noted-times.ts';
+import { createShortCache } from '../short-cache.ts';
 import { findKey, keysChannel, noteMaker, noteUse, type Maker } from './keys-table.ts';
 import { principalOfKey, verifyKey } from './verify-key.ts';
 
@@ -33,16 +34,23 @@ export type ApiKeysDeps = Readonly<{
   /** While migrations are missing there may be no table of keys. */
   schema: Readonly<{ outdated: () => AppError | null }>;
   log: Logger;
+  /** A key was revoked, or its maker has lost rights. */
+  onRevoked: () => void;
 }>;
 
 const waitMs = 30_000;
 const useNotedMs = 60_000;
-const maxNoted = 10_000;
 
-export function createApiKeys({ db, wake, worker, policy, schema, log }: ApiKeysDeps): ApiKeys {
-  const cache = createKeyCache((id) => findKey(db, id));
-  const noted = createNoted();
-  const seen = createNoted();
+export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
+  const { db, wake, worker, policy, schema, log, onRevoked } = deps;
+  const cache = createShortCache((id) => findKey(db, id));
+  const noted = createNotedTimes();
+  const seen = createNotedTimes();
+
+  const forget = (): void => {
+    cache.clear();
+    onRevoked();
+  };
 
   const requireTable = (): void => {
     const missing = schema.outdated();
@@ -79,30 +87,15 @@ export function createApiKeys({ db, wake, worker, policy, schema, log }: ApiKeys
       seen.set(maker.id, maker.issuedAtMs);
       cache.clear();
     },
-    forget: cache.clear,
+    forget,
     service: createLoop({
       name: 'access keys',
       everyMs: 0,
       async run(stopping) {
-        if (await wake.wait(keysChannel, waitMs, stopping)) cache.clear();
+        if (await wake.wait(keysChannel, waitMs, stopping)) forget();
       },
       beat: () => worker.watch?.beat('access', 'keys'),
       onError: (error) => log.warn({ err: error }, 'failed to wait for revoked API keys'),
     }),
-  };
-}
-
-/** The latest time by id. */
-function createNoted() {
-  let times = new Map<string, number>();
-  return {
-    isNewer: (id: string, time: number, byMs: number): boolean => {
-      const known = times.get(id);
-      return known === undefined || time > known + byMs;
-    },
-    set(id: string, time: number): void {
-      if (times.size >= maxNoted) times = new Map();
-      times.set(id, time);
-    },
   };
 }

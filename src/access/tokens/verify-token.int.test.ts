@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { exportSPKI, importJWK, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose';
+import { exportSPKI, generateKeyPair, importJWK, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose';
 import { audience, startIssuer, type Issuer } from '../../../tests/support/issuer.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts';
@@ -68,7 +68,8 @@ test('what a token is wrong about is refused', async () => {
     ['no token at all', Promise.resolve('x.y.z'), 'SYS_AUTH_TOKEN_INVALID'],
   ];
   for (const [name, token, code] of cases) assert.equal(await codeOf(token), code, name);
-  assert.equal(await codeOf(issuer.sign({ exp: nowS() - 5 })), 'ok', 'clocks may differ by 30 s');
+  for (const claims of [{ exp: nowS() - 25 }, { nbf: nowS() + 25 }])
+    assert.equal(await codeOf(issuer.sign(claims)), 'ok', 'clocks may differ by 30 s');
 });
 
 test('a token without signature, or signed with the public key as a secret, is refused', async () => {
@@ -86,6 +87,31 @@ test('a token without signature, or signed with the public key as a secret, is r
   const changed = Buffer.from(payload, 'base64url').toString().replace('ada', 'eve');
   const tampered = [header, Buffer.from(changed).toString('base64url'), signature].join('.');
   assert.equal(await codeOf(tampered), 'SYS_AUTH_TOKEN_INVALID');
+});
+
+test('only these algorithms are accepted, whatever the key would allow', async () => {
+  for (const [alg, code] of [
+    ['RS256', 'ok'],
+    ['PS256', 'ok'],
+    ['ES256', 'ok'],
+    ['EdDSA', 'ok'],
+    ['RS384', 'SYS_AUTH_TOKEN_INVALID'],
+    ['RS512', 'SYS_AUTH_TOKEN_INVALID'],
+    ['PS512', 'SYS_AUTH_TOKEN_INVALID'],
+    ['ES384', 'SYS_AUTH_TOKEN_INVALID'],
+  ] as const) {
+    const { publicKey, privateKey } = await generateKeyPair(alg);
+    const token = await new SignJWT({ sub: 'ada', exp: nowS() + 300 })
+      .setProtectedHeader({ alg })
+      .setIssuer(issuer.url)
+      .setAudience(audience)
+      .sign(privateKey);
+    const found = await verifyToken({ keyFor: async () => publicKey }, rules, token).then(
+      () => 'ok',
+      (error: unknown) => (error as AppError).code,
+    );
+    assert.equal(found, code, alg);
+  }
 });
 
 test('with require_typ only access tokens of RFC 9068 are accepted', async () => {

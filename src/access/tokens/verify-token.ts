@@ -23,8 +23,10 @@ export type TokenClaims = Readonly<{
   issuedAtMs: number;
 }>;
 
-const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-const toleranceSeconds = 30;
+/** Of asymmetric signatures only: nobody can sign with what the issuer publishes. */
+export const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+/** How far clocks may differ. */
+export const toleranceSeconds = 30;
 /** Actors are stored with up to 255 characters; a longer one could not be told from another. */
 const maxIdLength = 250;
 const maxNameLength = 255;
@@ -58,7 +60,11 @@ function isIdToken(payload: JWTPayload): boolean {
   return ['nonce', 'at_hash', 'c_hash'].some((claim) => claim in payload) || payload['typ'] === 'ID';
 }
 
-function claimsOf(payload: JWTPayload, { issuer, rolesClaim, nameClaim }: TokenRules): TokenClaims {
+/** Throws an AppError if the subject cannot be an identity. */
+export function claimsOf(
+  payload: JWTPayload,
+  { issuer, rolesClaim, nameClaim }: Pick<TokenRules, 'issuer' | 'rolesClaim' | 'nameClaim'>,
+): TokenClaims {
   const { sub } = payload;
   if (typeof sub !== 'string' || sub === '') throw invalid('its subject is not a text');
   const id = `${issuer}|${sub}`;

@@ -72,9 +72,10 @@ export function createDenials(
         caller: isKnown ? request.principal.id : clientNetworkOf(request),
       });
     },
-    watch: (authenticate) => async (request) => {
+    watch: (authenticate) => async (request, isUse) => {
+      if (!isUse) return authenticate(request, isUse);
       try {
-        const principal = await authenticate(request);
+        const principal = await authenticate(request, isUse);
         metrics.attempts.inc({ outcome: 'accepted' });
         return principal;
       } catch (error) {

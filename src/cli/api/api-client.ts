@@ -21,18 +21,29 @@ export type ApiClient = Readonly<{
 const timeoutMs = 30_000;
 
 export function createApiClient({
-  token,
+  token = async () => undefined,
   ...options
-}: Readonly<{ url: URL; actor: string; token?: string | undefined }>): ApiClient {
-  const client = createRedriveClient({
-    ...options,
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-    timeoutMs,
-    transport: sendRequest,
-    parseJson: parseExactJson,
-    hint: ': check --url or REDRIVE_URL',
-    // A person is waiting: they see the error at once.
-    retries: 0,
-  });
-  return { call: ({ id, input, ...given }) => client.call(id, input, given) };
+}: Readonly<{
+  url: URL;
+  actor: string;
+  /** Asked before every call, because it may be renewed. */
+  token?: () => Promise<string | undefined>;
+}>): ApiClient {
+  const clientWith = (authorization: string | undefined) =>
+    createRedriveClient({
+      ...options,
+      headers: authorization === undefined ? {} : { authorization },
+      timeoutMs,
+      transport: sendRequest,
+      parseJson: parseExactJson,
+      hint: ': check --url or REDRIVE_URL',
+      // A person is waiting: they see the error at once.
+      retries: 0,
+    });
+  return {
+    async call({ id, input, ...given }) {
+      const sent = await token();
+      return clientWith(sent === undefined ? undefined : `Bearer ${sent}`).call(id, input, given);
+    },
+  };
 }

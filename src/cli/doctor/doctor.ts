@@ -11,6 +11,7 @@ import type { Terminal } from '../terminal.ts';
 import { examineDisk } from './checks/disk.ts';
 import { examineEncryption } from './checks/encryption.ts';
 import { examineExposure } from './checks/exposure.ts';
+import { examineIssuers } from './checks/issuers.ts';
 import { examinePlainSecrets } from './checks/plain-secrets.ts';
 import { examineSecretFiles } from './checks/secret-files.ts';
 import { examineTargets } from './checks/targets.ts';
@@ -79,6 +80,7 @@ async function* examine(terminal: Terminal, args: DoctorArgs): AsyncGenerator<Fi
   yield examineEncryption(config);
   yield examineExposure(config);
   yield await attempt('disk', () => examineDisk(config));
+  yield await attempt('issuer', () => examineIssuers(config));
   const { examineDatabase } = await import('./examine-database.ts');
   yield* examineDatabase(config);
   const { examineBroker } = await import('./examine-broker.ts');

@@ -25,6 +25,8 @@ export type About = Readonly<{
   secretFile?: string;
   /** The value must not be shown, and may be in a file. */
   isSecret?: true;
+  /** The value may have several lines. */
+  hasLines?: true;
 }>;
 
 export type TextAbout = About &

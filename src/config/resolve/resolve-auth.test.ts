@@ -65,6 +65,67 @@ test('roles and bindings are read with their scopes', () => {
   ]);
 });
 
+const server = { public_url: 'https://redrive.example.com/' };
+const oidc = { issuer: jwt.issuer, client_id: 'redrive-console' };
+const keys = 'k'.repeat(32);
+
+test('with a provider people log in, and it alone is authentication too', () => {
+  const { auth } = load({
+    server: { ...server, host: '0.0.0.0' },
+    app: { environment: 'production' },
+    auth: { oidc, session: { keys: `${keys}\n${'n'.repeat(40)}` } },
+  });
+  assert.deepEqual([auth.mode, auth.jwt, auth.cli], ['required', null, null]);
+  assert.equal(auth.oidc?.publicUrl, 'https://redrive.example.com');
+  assert.deepEqual(auth.oidc?.scopes, ['openid', 'profile']);
+  assert.deepEqual([auth.oidc?.session.idleMs, auth.oidc?.session.absoluteMs], [1_800_000, 43_200_000]);
+  assert.equal(load({ auth: { jwt, cli: { client_id: 'cli' } } }).auth.cli?.clientId, 'cli');
+  const local = { public_url: 'http://127.0.0.1:8080' };
+  const other = { ...oidc, client_id: 'redrive' };
+  const typed = load({ server: local, auth: { oidc: other, jwt: { ...jwt, require_typ: 'at+jwt' } } });
+  assert.equal(typed.auth.oidc?.session.keys, null);
+});
+
+test('a login that would protect less than it seems is refused', () => {
+  const production = { environment: 'production' };
+  const session = { keys };
+  const cases: readonly (readonly [object, RegExp])[] = [
+    [{ auth: { oidc } }, /^server\.public_url is missing: auth\.oidc needs it/],
+    [
+      { server: { public_url: 'http://redrive.example.com' }, auth: { oidc } },
+      /without TLS others could read/,
+    ],
+    [{ server, auth: { oidc: { issuer: oidc.issuer } } }, /^auth\.oidc\.client_id is missing/],
+    [{ server, auth: { oidc: { client_id: 'x' } } }, /^auth\.oidc\.issuer is missing/],
+    [
+      { server, auth: { oidc: { ...oidc, issuer: 'http://idp.example.com' } } },
+      /^auth\.oidc\.issuer must be/,
+    ],
+    [
+      { app: production, server, auth: { oidc: { ...oidc, issuer: 'http://127.0.0.1:1' }, session } },
+      /^auth\.oidc\.issuer must be an https/,
+    ],
+    [{ app: production, server, auth: { oidc } }, /^auth\.session\.keys is missing/],
+    [
+      { server, auth: { oidc, session: { keys: 'short' } } },
+      /^auth\.session\.keys must be 1 to 10 keys of 32/,
+    ],
+    [{ server, auth: { oidc, session: { keys: '' } } }, /^auth\.session\.keys must be more than nothing/],
+    [{ server, auth: { oidc, session: { keys: `${keys} short` } } }, /^auth\.session\.keys must be/],
+    [
+      { server, auth: { oidc, session: { idle: '2h', absolute: '1h' } } },
+      /^auth\.session\.idle must not be longer/,
+    ],
+    [
+      { server, auth: { jwt, oidc: { ...oidc, client_id: jwt.audience } } },
+      /^auth\.jwt\.audience must not be auth\.oidc\.client_id/,
+    ],
+    [{ server, auth: { oidc, mode: 'none' } }, /^auth\.mode cannot be combined with auth\.oidc/],
+    [{ auth: { cli: { client_id: 'cli' } } }, /^auth\.cli\.client_id requires auth\.jwt/],
+  ];
+  for (const [tree, expected] of cases) assert.match(problemOf(tree), expected, JSON.stringify(tree));
+});
+
 test('what would protect less than it seems is refused', () => {
   const { issuer, audience } = jwt;
   const role = (one: object) => ({ auth: { jwt, roles: { mine: one } } });
@@ -83,7 +144,7 @@ test('what would protect less than it seems is refused', () => {
     [{ auth: { jwt: { issuer: 'https://u:p@idp.example.com', audience } } }, /^auth\.jwt\.issuer must be/],
     [{ auth: { jwt, mode: 'none' } }, /^auth\.mode cannot be combined with auth\.jwt/],
     [{ auth: { jwt }, server: { allow_unauthenticated: true } }, /^server\.allow_unauthenticated cannot be/],
-    [{ auth: { api_keys: { enabled: true } } }, /^auth\.api_keys\.enabled requires auth\.jwt/],
+    [{ auth: { api_keys: { enabled: true } } }, /^auth\.api_keys\.enabled requires auth\.jwt or auth\.oidc/],
     [role({ extends: 'sys_operater' }), /^auth\.roles\.mine\.extends .* did you mean sys_operator\?/],
     [role({ extends: 'mine' }), /must not lead back to the same role/],
     [role({ topics: ['a'] }), /^auth\.roles\.mine gives nothing/],

@@ -8,6 +8,13 @@ import { anyOf } from '../formats/value.ts';
 import { childPath } from '../key-path.ts';
 import type { Settings } from '../schema.ts';
 import type { BindingValues, RoleValues } from '../sections/auth.ts';
+import {
+  requireHttps,
+  resolveCliLogin,
+  resolveOidc,
+  type CliLoginConfig,
+  type OidcConfig,
+} from './resolve-logins.ts';
 
 export type JwtConfig = Readonly<{
   issuer: string;
@@ -21,6 +28,8 @@ export type AuthConfig = Readonly<{
   /** `local`: loopback only, without authentication; `none`: the same for everybody; `required`: by token. */
   mode: 'local' | 'none' | 'required';
   jwt: JwtConfig | null;
+  oidc: OidcConfig | null;
+  cli: CliLoginConfig | null;
   apiKeys: Readonly<{ maxDays: number }> | null;
   roles: readonly (readonly [name: string, role: OwnRole])[];
   bindings: readonly Binding[];
@@ -31,21 +40,24 @@ type Given = Pick<Settings, 'app' | 'server' | 'auth'>;
 export function resolveAuth({ app, server, auth }: Given, check: Check): AuthConfig {
   const isProduction = /^prod/i.test(app.environment);
   const jwt = resolveJwt(auth.jwt, isProduction, check);
+  const oidc = resolveOidc({ auth, publicUrl: server.publicUrl, isProduction }, check);
   const isNone = auth.mode === 'none' || server.allowUnauthenticated;
-  const mode = jwt !== null ? 'required' : isNone ? 'none' : 'local';
-  if (jwt !== null && isNone)
+  const asks = jwt !== null ? 'auth.jwt' : oidc !== null ? 'auth.oidc' : null;
+  const mode = asks !== null ? 'required' : isNone ? 'none' : 'local';
+  if (asks !== null && isNone)
     check.report(
-      auth.mode === 'none'
-        ? ['auth.mode', 'auth.jwt.issuer']
-        : ['server.allow_unauthenticated', 'auth.jwt.issuer'],
-      'cannot be combined with auth.jwt: remove one of them',
+      [auth.mode === 'none' ? 'auth.mode' : 'server.allow_unauthenticated', `${asks}.issuer`],
+      `cannot be combined with ${asks}: remove one of them`,
     );
-  if (auth.apiKeys.enabled && jwt === null)
-    check.report(['auth.api_keys.enabled', 'auth.jwt.issuer'], 'requires auth.jwt: users make the keys');
+  if (auth.apiKeys.enabled && asks === null)
+    check.report(
+      ['auth.api_keys.enabled', 'auth.jwt.issuer', 'auth.oidc.issuer'],
+      'requires auth.jwt or auth.oidc: users make the keys',
+    );
   if (mode === 'local' && isProduction && isLoopback(server.host))
     check.report(
       ['app.environment', 'auth.jwt.issuer', 'auth.mode'],
-      `${app.environment} requires authentication: configure auth.jwt, or set auth.mode to none if everybody who reaches the server may do everything`,
+      `${app.environment} requires authentication: configure auth.oidc or auth.jwt, or set auth.mode to none if everybody who reaches the server may do everything`,
     );
   checkExposure(server, mode, check);
   const roles = Object.entries(auth.roles).map(([name, values]) => [name, ownRole(values)] as const);
@@ -54,6 +66,8 @@ export function resolveAuth({ app, server, auth }: Given, check: Check): AuthCon
   return {
     mode,
     jwt,
+    oidc,
+    cli: resolveCliLogin(auth, check),
     apiKeys: auth.apiKeys.enabled ? { maxDays: auth.apiKeys.maxDays } : null,
     roles,
     bindings: auth.bindings.map(({ role, subjects, ...rest }) => ({ role, subjects, scope: scopeOf(rest) })),
@@ -71,13 +85,7 @@ function resolveJwt(jwt: Settings['auth']['jwt'], isProduction: boolean, check: 
       ['auth.jwt.audience', 'auth.jwt.issuer'],
       'is missing: without it, tokens for other services of the issuer would be accepted',
     );
-  const url = URL.parse(issuer);
-  const isLocal = url !== null && isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'));
-  if (url?.protocol === 'http:' && (isProduction || !isLocal))
-    check.report(
-      ['auth.jwt.issuer'],
-      'must be an https:// URL: whoever is in between could replace its keys',
-    );
+  requireHttps('auth.jwt.issuer', issuer, isProduction, check);
   return { issuer, audience: audience ?? '', rolesClaim, nameClaim, requiredType: requireTyp ?? null };
 }
 
@@ -95,7 +103,7 @@ function checkExposure(
   else
     report(
       ['server.host', 'server.allow_unauthenticated', 'auth.mode'],
-      'lets others in without authentication: configure auth.jwt; or if that is meant, set server.allow_unauthenticated to true or auth.mode to none',
+      'lets others in without authentication: configure auth.oidc or auth.jwt; or if that is meant, set server.allow_unauthenticated to true or auth.mode to none',
     );
 }
 

@@ -2,7 +2,17 @@ import { Type, type StaticDecode } from 'typebox';
 
 import { isPermission } from '../../kernel/access/permissions.ts';
 import { chosenName, mapOf } from '../formats/named-map.ts';
-import { flag, listOf, oneOf, optional, section, text, wholeNumber } from '../formats/value.ts';
+import {
+  duration,
+  flag,
+  listOf,
+  oneOf,
+  optional,
+  secret,
+  section,
+  text,
+  wholeNumber,
+} from '../formats/value.ts';
 import type { InCode } from '../in-code.ts';
 
 const nameGlob = text({
@@ -55,6 +65,102 @@ const binding = Type.Object({
 export type RoleValues = InCode<StaticDecode<typeof role>>;
 export type BindingValues = InCode<StaticDecode<typeof binding>>;
 
+const issuer = (description: string) =>
+  optional(
+    text({
+      what: 'an https:// URL without query and fragment (http:// on loopback)',
+      pattern: '^https?://[^/\\\\?#]',
+      isValid: (value) => URL.canParse(value) && !/[?#@]/.test(value),
+      examples: ['https://idp.example.com/realms/main'],
+      description,
+    }),
+  );
+
+const claimPath = (fallback: string, example: string, description: string) =>
+  text({
+    what: 'a dotted path or a JSON Pointer',
+    pattern: '.',
+    default: fallback,
+    examples: [example],
+    description,
+  });
+
+const scopeName = text({ what: 'a name without spaces', pattern: '^[!-~]+$' });
+
+const oidc = section(
+  {
+    issuer: issuer(
+      'OpenID provider, exactly as in the claim `iss` of its ID tokens. Found by `<issuer>/.well-known/openid-configuration`',
+    ),
+    client_id: optional(
+      text({
+        pattern: '.',
+        examples: ['redrive'],
+        description:
+          'client of the console at the provider. Its redirect URI is `<server.public_url>/auth/callback`; its post-logout redirect URI `<server.public_url>/`',
+      }),
+    ),
+    client_secret: optional(
+      secret({
+        secretFile: 'oidc-client-secret',
+        description:
+          'secret of the client; none for a public client. One from a file is read again when the file changes',
+      }),
+    ),
+    scopes: listOf(scopeName, {
+      default: ['openid', 'profile'],
+      description: 'scopes to ask for; `openid` is always among them',
+    }),
+    roles_claim: claimPath(
+      'roles',
+      'realm_access.roles',
+      'claim with the roles, in the ID token or else in the answer of the userinfo endpoint; as `auth.jwt.roles_claim`',
+    ),
+    name_claim: claimPath(
+      'preferred_username',
+      'name',
+      'claim with a name to show; never used to identify anybody',
+    ),
+  },
+  { description: 'Logins of people in the console, by OpenID Connect. Requires `server.public_url`.' },
+);
+
+const session = section({
+  idle: duration('5m', '24h', {
+    default: '30m',
+    description: 'a session without requests ends after this time',
+  }),
+  absolute: duration('5m', '168h', {
+    default: '12h',
+    description: 'a session ends after this time at the latest; roles are read at each login',
+  }),
+  keys: optional(
+    secret({
+      secretFile: 'session-keys',
+      hasLines: true,
+      description:
+        'keys that seal what a login needs until it returns from the provider, separated by spaces or newlines, 32 characters or more each. The first one seals, all open: put a new key first and remove the old one after ten minutes. Read again when the file changes; required in production',
+    }),
+  ),
+});
+
+const cli = section(
+  {
+    client_id: optional(
+      text({
+        pattern: '.',
+        examples: ['redrive-cli'],
+        description: 'public client for `redrive login`, with the device flow, at the provider of `auth.jwt`',
+      }),
+    ),
+    scopes: listOf(scopeName, {
+      default: ['openid', 'offline_access'],
+      description: 'scopes to ask for; with `offline_access` a login can be renewed without the user',
+    }),
+  },
+  { description: 'Logins by `redrive login`. Requires `auth.jwt`.' },
+);
+
 export const auth = section(
   {
     mode: optional(
@@ -63,16 +169,12 @@ export const auth = section(
           '`none`: no authentication, also where others can reach the server; everybody may do everything',
       }),
     ),
+    oidc,
+    session,
+    cli,
     jwt: section({
-      issuer: optional(
-        text({
-          what: 'an https:// URL without query and fragment (http:// on loopback)',
-          pattern: '^https?://[^/\\\\?#]',
-          isValid: (value) => URL.canParse(value) && !/[?#@]/.test(value),
-          examples: ['https://idp.example.com/realms/main'],
-          description:
-            'issuer of the tokens, exactly as in their claim `iss`. Its keys are found by `<issuer>/.well-known/openid-configuration`',
-        }),
+      issuer: issuer(
+        'issuer of the tokens, exactly as in their claim `iss`. Its keys are found by `<issuer>/.well-known/openid-configuration`',
       ),
       audience: optional(
         text({
@@ -82,20 +184,16 @@ export const auth = section(
           description: 'what the claim `aud` must contain; required',
         }),
       ),
-      roles_claim: text({
-        what: 'a dotted path or a JSON Pointer',
-        pattern: '.',
-        default: 'roles',
-        examples: ['realm_access.roles'],
-        description:
-          'claim with the roles, as a dotted path or JSON Pointer to a text or a list of texts; for `role:` in bindings',
-      }),
-      name_claim: text({
-        what: 'a dotted path or a JSON Pointer',
-        pattern: '.',
-        default: 'preferred_username',
-        description: 'claim with a name to show; never used to identify anybody',
-      }),
+      roles_claim: claimPath(
+        'roles',
+        'realm_access.roles',
+        'claim with the roles, as a dotted path or JSON Pointer to a text or a list of texts; for `role:` in bindings',
+      ),
+      name_claim: claimPath(
+        'preferred_username',
+        'name',
+        'claim with a name to show; never used to identify anybody',
+      ),
       require_typ: optional(
         oneOf(['at+jwt'], {
           description: '`at+jwt`: refuse tokens without this type in their header (RFC 9068)',
@@ -126,6 +224,6 @@ export const auth = section(
   },
   {
     description:
-      'Without `jwt` the server trusts everybody who reaches it, and listens on loopback only unless `mode` is `none`.',
+      'Without `oidc` and `jwt` the server trusts everybody who reaches it, and listens on loopback only unless `mode` is `none`.',
   },
 );

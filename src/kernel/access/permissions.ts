@@ -51,6 +51,8 @@ export const permissions = [
   'access:keys:manage',
   'audit:events:view',
   'audit:activity:view',
+  'access:sessions:view',
+  'access:sessions:manage',
   'system:metrics:view',
   'system:status:view',
 ] as const;

@@ -1,3 +1,4 @@
+import cookie from '@fastify/cookie';
 import type { Tracer } from '@opentelemetry/api';
 import { fastify, LogController } from 'fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,8 +18,9 @@ import { describeRoutes, type ApiTag } from './openapi/openapi.ts';
 import { stringifyWithRaw } from './raw-json.ts';
 import { serveOneAtATime } from './guards/one-at-a-time.ts';
 import { requestFaultOf } from './guards/origin-guard.ts';
-import type { AcceptsHost } from './guards/origin-guard.ts';
+import type { OriginRules } from './guards/origin-guard.ts';
 import { guardAccess, type Authenticate } from './access/guard-access.ts';
+import type { Revocations } from './access/end-when-refused.ts';
 import type { DeclaredRoute } from './access/route-access.ts';
 import { requestIdOf } from './request-id.ts';
 import { createRequestTelemetry } from './request-telemetry.ts';
@@ -85,9 +87,11 @@ export type AppOptions = Readonly<{
   /** The error is an outage of a dependency: 503 instead of 500. */
   isOutage: (error: unknown) => boolean;
   isMissingRight: (error: unknown) => boolean;
-  acceptsHost: AcceptsHost;
+  origin: OriginRules;
   authenticate: Authenticate;
   onDenied: OnDenied;
+  /** Of sessions and keys. */
+  revocations: Revocations;
   /** Aborted when the stop begins: answers then ask the client to close the connection. */
   stopping: AbortSignal;
 }>;
@@ -142,12 +146,14 @@ export function createApp(
     if (denial !== null) options.onDenied(request, denial);
     return sendError(error, { request, reply, isOutage, isMissingRight });
   });
+  // Cookies are read where they count, by `parseCookie`.
+  app.register(cookie, { hook: false });
   acceptJsonBodies(app, limits.bodyBytes);
   addSecurityHeaders(app, options.isPublicByTls);
   addHooks(app, telemetry, options);
   shedLoad(app, { maxDelayMs: limits.maxDelayMs, sampleMs: limits.delaySampleMs });
   boundHandlers(app, limits.handlerTimeoutMs);
-  const declared = guardAccess(app, options.authenticate);
+  const declared = guardAccess(app, options.authenticate, options.revocations);
   limitRates(app);
   boundMemory(app, {
     bytes: Math.max(limits.inProgressBytes, 2 * limits.bodyBytes),
@@ -162,15 +168,13 @@ export function createApp(
 function addHooks(
   app: HttpApp,
   telemetry: ReturnType<typeof createRequestTelemetry>,
-  { acceptsHost, stopping }: AppOptions,
+  { origin, stopping }: AppOptions,
 ): void {
   const routeFaultOf = watchRoutes(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     normaliseContentType(request.raw);
-    telemetry.observe(request, reply, () =>
-      done(requestFaultOf(request, acceptsHost) ?? routeFaultOf(request)),
-    );
+    telemetry.observe(request, reply, () => done(requestFaultOf(request, origin) ?? routeFaultOf(request)));
   });
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.routeOptions.config.slice !== undefined) guardInput(request);

@@ -11,6 +11,7 @@ import { createApp, defaultLimits } from './create-app.ts';
 import type { HttpLimits } from './create-app.ts';
 import { errorResponse } from './errors/error-schema.ts';
 import type { Authenticate } from './access/guard-access.ts';
+import type { Revocations } from './access/end-when-refused.ts';
 import type { DeclaredRoute } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import { addressOf, listen } from './listen.ts';
@@ -18,8 +19,8 @@ import type { HttpAddress, ListenOptions } from './listen.ts';
 import { openApiDocument } from './openapi/openapi.ts';
 import type { ApiTag, OpenApiDocument } from './openapi/openapi.ts';
 import { addProcessRoutes } from './process-routes.ts';
-import type { AcceptsHost } from './guards/origin-guard.ts';
 import type { OnDenied } from './errors/denied-request.ts';
+import type { OriginRules } from './guards/origin-guard.ts';
 import { createReadiness } from './readiness.ts';
 import type { HealthCheck } from './readiness.ts';
 
@@ -32,12 +33,14 @@ export type HttpServerOptions = ListenOptions &
     tags?: readonly ApiTag[];
     logger: Logger;
     metrics: Metrics;
-    /** Host names of this server. */
-    acceptsHost: AcceptsHost;
+    /** Which pages in browsers are ours. */
+    origin: OriginRules;
     /** Default: everybody is the local principal, who may do everything. */
     authenticate?: Authenticate;
     /** Called for each request that was refused because of who sent it. */
     onDenied?: OnDenied;
+    /** Of sessions and keys; streams are then checked again. */
+    revocations?: Revocations;
     checks?: readonly HealthCheck[];
     /** Whether `/readyz` shows each check; default: yes. */
     showsChecks?: boolean;
@@ -74,7 +77,7 @@ export type HttpServer = Service &
   }>;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { metrics, logger, version, acceptsHost, trustedProxies = [], isOutage = () => false } = options;
+  const { metrics, logger, version, origin, trustedProxies = [], isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
   const { hasConsole = false, isPublicByTls = false } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
@@ -91,9 +94,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     isPublicByTls,
     isOutage,
     isMissingRight,
-    acceptsHost,
+    origin,
     authenticate: options.authenticate ?? (() => localPrincipal),
     onDenied: options.onDenied ?? (() => {}),
+    revocations: options.revocations ?? (() => () => {}),
     stopping: stop.signal,
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock });

@@ -1,7 +1,8 @@
 import type { Config } from '../../../config/config.ts';
 import { ok, warning, type Finding } from '../finding.ts';
 
-const secretKeys = /(?:^|\.)(?:password|secret|token|url|direct_url|authorization)$/i;
+const secretKeys =
+  /(?:^|\.)(?:password|secret|client_secret|session\.keys|token|url|direct_url|authorization)$/i;
 /** An address is secret only if it holds a password. */
 const addresses = /(?:^|\.)(?:url|direct_url)$/;
 const secretAddresses: ReadonlySet<string> = new Set(['database.url', 'database.direct_url']);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import type { Permission } from '../../../kernel/access/permissions.ts';
 import {
@@ -12,16 +13,24 @@ import {
 import type { NameFilter } from '../../../kernel/access/scope.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { HttpApp } from '../http-app.ts';
+import { endWhenRefused, type Revocations } from './end-when-refused.ts';
 import type { DeclaredRoute, NeedsPermission, RouteAccess } from './route-access.ts';
 
-/** Finds out who sent the request. Throws an AppError if it does not say so, or cannot prove it. */
-export type Authenticate = (request: FastifyRequest) => Principal | Promise<Principal>;
+/**
+ * Finds out who sent the request. Throws an AppError if it does not say so, or cannot prove it. `isUse` is false where an
+ * answer in progress is checked again, which must not keep a session alive.
+ */
+export type Authenticate = (request: FastifyRequest, isUse: boolean) => Principal | Promise<Principal>;
 
 /**
  * Lets only those through whom the route's declaration admits. A route without one cannot be added, so that a forgotten
  * one stops the start. Runs before the body is read; only the names of the item are looked up after that.
  */
-export function guardAccess(app: HttpApp, authenticate: Authenticate): readonly DeclaredRoute[] {
+export function guardAccess(
+  app: HttpApp,
+  authenticate: Authenticate,
+  revocations: Revocations,
+): readonly DeclaredRoute[] {
   const declared: DeclaredRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat();
@@ -37,12 +46,20 @@ export function guardAccess(app: HttpApp, authenticate: Authenticate): readonly 
     const access = accessOf(request);
     request.principal = nobody;
     if (access === 'public') return;
-    request.principal = await authenticate(request);
+    request.principal = await authenticate(request, true);
     if (access !== 'authenticated') requirePermission(request.principal, access);
   });
   app.addHook('preHandler', async (request) => {
     const access = accessOf(request);
     if (typeof access === 'object') await requireItem(request, access);
+  });
+  app.addHook('onSend', async (request, _reply, payload) => {
+    const { access } = request.routeOptions.config;
+    if (access === undefined || access === 'public' || !(payload instanceof Readable)) return;
+    endWhenRefused(payload, revocations, async () => {
+      const principal = await authenticate(request, false);
+      if (access !== 'authenticated') requirePermission(principal, access);
+    });
   });
   return declared;
 }

@@ -1,0 +1,34 @@
+import type { Readable } from 'node:stream';
+import { AppError } from '../../../kernel/errors.ts';
+
+/** Calls the listener when a session or a key has ended before its time. Returns what ends that. */
+export type Revocations = (listener: () => void) => () => void;
+
+const checkEveryMs = 60_000;
+
+/**
+ * A stream may outlive the login, the token or the key with which it began, so they are checked again: every minute, and
+ * at once when one is revoked. What cannot be checked now, for example without the database, goes on.
+ */
+export function endWhenRefused(
+  stream: Readable,
+  revocations: Revocations,
+  check: () => Promise<void>,
+  everyMs: number = checkEveryMs,
+): void {
+  const look = (): void => {
+    check().catch((error: unknown) => {
+      if (isRefusal(error)) stream.destroy();
+    });
+  };
+  const timer = setInterval(look, everyMs).unref();
+  const stop = revocations(look);
+  stream.once('close', () => {
+    clearInterval(timer);
+    stop();
+  });
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof AppError && (error.kind === 'unauthenticated' || error.kind === 'forbidden');
+}

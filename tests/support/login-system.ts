@@ -1,0 +1,88 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openBrowser, type Browser, type Page } from './browser.ts';
+import { audience, startIssuer, type Issuer } from './issuer.ts';
+import { cliClient, consoleClient, createPeople, type PeopleOptions } from './people.ts';
+import { startTestSystem, type TestSystem } from './start-system.ts';
+
+/** A system in which people log in at a real OpenID provider, by browser or with the command line. */
+export type LoginSystem = Readonly<{
+  system: TestSystem;
+  issuer: Issuer;
+  people: ReturnType<typeof createPeople>;
+  /** Holds `session-keys`, as an agent would mount them. */
+  secretsDir: string;
+  /** A browser in which the person has logged in. */
+  login(returnTo?: string): Promise<Browser>;
+  startReplica(): Promise<TestSystem>;
+  drop(): Promise<void>;
+}>;
+
+export type LoginSystemOptions = Readonly<{
+  auth?: object;
+  /** Behind the port. */
+  path?: string;
+  people?: Partial<PeopleOptions>;
+}>;
+
+export const firstSessionKey = 'the-first-key-of-the-tests-0123456789';
+
+export async function startLoginSystem(options: LoginSystemOptions = {}): Promise<LoginSystem> {
+  const port = await freePort();
+  const publicUrl = `http://127.0.0.1:${port}${options.path ?? ''}`;
+  const people = createPeople({ publicUrl, ...options.people });
+  const issuer = await startIssuer(['sys_admin'], people);
+  const folder = await mkdtemp(join(tmpdir(), 'redrive-login-'));
+  const file = join(folder, 'config.yaml');
+  await writeFile(join(folder, 'session-keys'), `${firstSessionKey}\n`);
+  await writeFile(join(folder, 'oidc-client-secret'), `${consoleClient.secret}\n`);
+  await writeFile(
+    file,
+    JSON.stringify({
+      server: { public_url: publicUrl, trusted_proxies: ['127.0.0.1'] },
+      auth: {
+        oidc: { issuer: issuer.url, client_id: consoleClient.id },
+        jwt: { issuer: issuer.url, audience },
+        cli: { client_id: cliClient },
+        api_keys: { enabled: true },
+        ...options.auth,
+      },
+    }),
+  );
+  const env = { CONFIG_PATH: file, PORT: String(port) };
+  const system = await startTestSystem({ env, secretsDir: folder });
+  return {
+    system,
+    issuer,
+    people,
+    secretsDir: folder,
+    async login(returnTo = '/') {
+      const browser = openBrowser();
+      await expectLogin(browser.open(`${system.url}/auth/login?return_to=${encodeURIComponent(returnTo)}`));
+      return browser;
+    },
+    startReplica: () =>
+      startTestSystem({ env: { ...env, PORT: '0' }, secretsDir: folder, database: system.database }),
+    async drop() {
+      await system.drop();
+      await issuer.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function expectLogin(opening: Promise<Page>): Promise<void> {
+  const { status, text, url } = await opening;
+  if (status !== 200 && status !== 503) throw new Error(`the login ended at ${url} with ${status}: ${text}`);
+}
+
+/** The provider must know the address before the server listens. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
