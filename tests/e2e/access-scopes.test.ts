@@ -127,7 +127,6 @@ function pathOf({ path, scope }: (typeof scoped)[number], side: Side): string {
   const ofDlq = path.includes('/redrives/') ? redrive : message;
   const id = path.includes('/dlq/') ? ofDlq : path.includes('/jobs/') ? job : order;
   const filled = path
-    .replace('/messages/suggest', '/messages/suggest?field=topic')
     .replace(':saga_id', saga)
     .replace(':id', id)
     .replace(':step', 'one')
