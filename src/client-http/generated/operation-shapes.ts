@@ -34,6 +34,7 @@ import type {
   SagaWithSteps,
   Scope,
   Service,
+  Session,
   Suggestions,
   VerifiedAudit,
   Workflow,
@@ -1912,6 +1913,29 @@ export type Operations = {
       services: readonly Service[];
     }>;
   };
+  /** List who is logged in, the latest login first. Sessions of browsers; ended ones are not listed. */
+  listSessions: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      sessions: readonly Session[];
+      /** Only the latest logins are listed. */
+      truncated?: boolean;
+    }>;
+  };
+  /** End all sessions of a person, and revoke the API keys that the person has made. Takes effect at once, also on other replicas, and ends streams. Access tokens that the issuer has given stay valid until they expire. */
+  endSessions: {
+    input: Readonly<{
+      /** As `GET /api/v1/sessions` and the histories of items name the person. */
+      subject: string;
+      reason: string;
+    }>;
+    answer: Readonly<{
+      success: boolean;
+      message: string;
+      sessions: number;
+      keys: number;
+    }>;
+  };
   /** List the registered workflows. Shows the current definition of each workflow. */
   listWorkflows: {
     input: Readonly<Record<string, never>>;
@@ -1940,6 +1964,25 @@ export type Operations = {
       name: string | number;
     }>;
     answer: DefinedWorkflow;
+  };
+  /** Where the command line logs in. For the device flow of `redrive login`. 404 if `auth.cli` is not configured. */
+  getLoginConfig: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      issuer: string;
+      cli_client_id: string;
+      audience: string;
+      scopes: readonly string[];
+    }>;
+  };
+  /** End the session of the browser. Takes effect at once, also on other replicas. Without a session nothing happens. `logout_url` leads to the page where the provider ends its own session; null if it has none. */
+  logout: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      success: boolean;
+      message: string;
+      logout_url: string | null;
+    }>;
   };
   /** Liveness. Answers while the process runs; checks nothing else. */
   getHealth: {

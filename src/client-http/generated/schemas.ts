@@ -1022,6 +1022,19 @@ export type Service = Readonly<{
   waiting: number;
 }>;
 
+export type Session = Readonly<{
+  subject: string;
+  name: string;
+  /** What the provider said at the login; bindings give roles to them. */
+  issuer_roles: readonly string[];
+  created_at: string;
+  /** To the minute. */
+  last_seen_at: string;
+  expires_at: string;
+  address: string | null;
+  agent: string | null;
+}>;
+
 export type StepLog = Readonly<{
   id: string;
   saga_id: string;
