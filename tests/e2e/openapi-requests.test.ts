@@ -44,7 +44,7 @@ const unrecorded: Readonly<Record<string, string>> = {
   verifyAudit: 'changes nothing',
   retrySagas: 'no saga is stuck here',
   validateMessageEdit: 'it changes nothing',
-  logout: 'there is no session here',
+  logOut: 'there is no session here',
 };
 
 let system: TestSystem;
@@ -154,6 +154,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   markMessageDead: () => storeMessageFor('PENDING'),
   getMessageHistory: () => storeMessageFor('PENDING'),
   getRawMessage: () => storeMessageFor('PENDING'),
+  revealMessage: () => storeMessageFor('PENDING'),
   reopenMessage: () => storeMessageFor('DEAD'),
   retryMessage: () => storeMessageFor('PENDING'),
   routeMessage: () => storeMessageFor('DEAD'),

@@ -82,7 +82,7 @@ function addLogoutRoute(app: HttpApp, parts: LoginParts | null): void {
     {
       config: { access: 'public' },
       schema: {
-        operationId: 'logout',
+        operationId: 'logOut',
         summary: 'End the session of the browser',
         description:
           'Takes effect at once, also on other replicas. Without a session nothing happens. `logout_url` leads to the page where the provider ends its own session; null if it has none.',

@@ -1976,7 +1976,7 @@ export type Operations = {
     }>;
   };
   /** End the session of the browser. Takes effect at once, also on other replicas. Without a session nothing happens. `logout_url` leads to the page where the provider ends its own session; null if it has none. */
-  logout: {
+  logOut: {
     input: Readonly<Record<string, never>>;
     answer: Readonly<{
       success: boolean;

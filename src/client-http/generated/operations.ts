@@ -98,7 +98,7 @@ export const operations = {
   registerWorkflow: { method: 'POST', path: '/api/v1/workflows' },
   getWorkflow: { method: 'GET', path: '/api/v1/workflows/{name}' },
   getLoginConfig: { method: 'GET', path: '/auth/config' },
-  logout: { method: 'POST', path: '/auth/logout' },
+  logOut: { method: 'POST', path: '/auth/logout' },
   getHealth: { method: 'GET', path: '/healthz' },
   getMetrics: { method: 'GET', path: '/metrics', isText: true },
   getOpenApi: { method: 'GET', path: '/openapi.json' },

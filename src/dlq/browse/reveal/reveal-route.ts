@@ -16,8 +16,8 @@ import { RawQuery, RawSchema } from '../version-schemas.ts';
 
 const RevealedSchema: TSchema = Type.Object({
   ...(RawSchema as TSchema & Readonly<{ properties: Record<string, TSchema> }>).properties,
-  error_message: Type.String(),
-  error_stack: nullable(Type.String()),
+  error_message: Type.String({ examples: ['connect ETIMEDOUT 10.0.0.7:5432'] }),
+  error_stack: nullable(Type.String({ examples: ['at charge (payments.ts:17:5)'] })),
 });
 
 /** The only answer in which nothing is covered. Every one is on record before it is sent. */
