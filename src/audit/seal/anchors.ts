@@ -35,7 +35,7 @@ export function anchorDestinations({ kafka, outbox, audit }: AnchorSettings) {
   ];
 }
 
-/** Sends each block in the transaction that stores it: `{block, hash, …}`, as `redrive audit verify --anchors` reads it. */
+/** Sends each block in the transaction that stores it: `{block, hash, …}`, as `POST /api/v1/audit/verify` takes it. */
 export function createAddAnchors(addOrders: AddOrders) {
   return (tx: Queryable, seals: readonly Seal[]): Promise<void> =>
     addOrders(

@@ -11,7 +11,7 @@ export const audit = section({
     topicName({
       examples: ['redrive.audit.anchors.v1'],
       description:
-        'topic that gets every block of the chain of the audit log, `{block, hash, …}`: a copy outside the database, with which `redrive audit verify --anchors` finds out that the newest blocks were removed. Without it, and without Kafka, blocks are only logged',
+        'topic that gets every block of the chain of the audit log, `{block, hash, …}`: a copy outside the database, with which `POST /api/v1/audit/verify` finds out that the newest blocks were removed. Without it, and without Kafka, blocks are only logged',
     }),
   ),
 });
