@@ -40,7 +40,15 @@ test('each statement has the lock and the work that PostgreSQL documents for it'
       'a.b: ROW EXCLUSIVE, rows',
     ],
     ['CREATE TABLE a.n (b INT)'],
-    ['CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $f$ UPDATE a.b SET c = 1; $f$'],
+    [
+      'CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $f$ UPDATE a.b SET c = 1; $f$',
+      'a.b: ROW EXCLUSIVE, catalog',
+    ],
+    [
+      'CREATE OR REPLACE FUNCTION f() LANGUAGE sql AS $$ WITH n AS (INSERT INTO a.b VALUES (1) ON CONFLICT (c) DO UPDATE SET c = 2) SELECT 1 FROM a.d FOR UPDATE $$',
+      'a.b: ROW EXCLUSIVE, catalog',
+    ],
+    ['CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $f$ BEGIN UPDATE a.b SET c = 1; END $f$'],
     ['DROP FUNCTION a.f(TEXT)'],
   ];
   for (const [statement, ...locks] of expected) assert.deepEqual(read(statement), locks, statement);

@@ -73,6 +73,11 @@ function locksOfStatement(statement: string): readonly Lock[] {
   const block = /^DO\s+\$(\w*)\$([\s\S]*)\$\1\$/i.exec(statement);
   if (block !== null)
     return splitStatements(block[2] ?? '').flatMap((one) => locksOfStatement(withoutControl(one)));
+  const body =
+    /^CREATE\s+(?:OR\s+REPLACE\s+)?FUNCTION\b[\s\S]*\bLANGUAGE\s+sql\b[\s\S]*?\$(\w*)\$([\s\S]*)\$\1\$/i.exec(
+      statement,
+    );
+  if (body !== null) return writtenBy(body[2] ?? '');
   const altered = new RegExp(`^ALTER\\s+TABLE\\s+${name}([\\s\\S]*)`, 'i').exec(statement);
   const references = referencedBy(statement);
   if (altered !== null) return [alteration(altered[1] ?? '', altered[2] ?? ''), ...references];
@@ -81,6 +86,18 @@ function locksOfStatement(statement: string): readonly Lock[] {
     if (relation !== undefined) return [{ relation, kind, mode, work }];
   }
   return /^CREATE\s+(?:UNLOGGED\s+)?TABLE/i.test(statement) ? references : [];
+}
+
+/** PostgreSQL analyses the body of a function in SQL when it is created, and locks what the body writes to. */
+function writtenBy(body: string): readonly Lock[] {
+  const writes =
+    /(?<!\b(?:DO|FOR)\s+)\b(?:UPDATE|DELETE\s+FROM|INSERT\s+INTO|MERGE\s+INTO)\s+([\w"]+\.[\w"]+)/gi;
+  return [...body.matchAll(writes)].map(([, relation = '']) => ({
+    relation,
+    kind: 'table',
+    mode: 'ROW EXCLUSIVE',
+    work: 'catalog',
+  }));
 }
 
 /** The statement of PL/pgSQL behind `BEGIN`, `IF … THEN`, `ELSE` or `FOR … LOOP`. */
