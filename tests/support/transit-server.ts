@@ -52,8 +52,11 @@ export async function startTransit(options: TransitServerOptions = {}): Promise<
     return transitKey.act(action, JSON.parse(await textOf(request)) as Readonly<Record<string, unknown>>);
   };
   const server = createServer((request, response) => {
-    void replyTo(request).then(([status, body]) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+    replyTo(request).then(
+      ([status, body]) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+      // The caller was killed before its request was read.
+      () => response.destroy(),
     );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
