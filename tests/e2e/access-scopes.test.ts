@@ -205,7 +205,7 @@ async function call(route: (typeof scoped)[number], side: Side, role: string) {
 }
 
 const isList = ({ scope }: (typeof scoped)[number]): boolean => scope.in === 'list';
-/** What a plan selects, tests/e2e/access-redrives.test.ts shows. */
+/** What a plan may select is tested in tests/e2e/access-redrives.test.ts. */
 const isPlan = ({ method, path }: DeclaredRoute): boolean =>
   `${method} ${path}` === 'POST /api/v1/dlq/redrives';
 

@@ -75,6 +75,7 @@ export function GroupsPage() {
 
 function GroupsTable(props: Readonly<{ groups: readonly Group[]; more: MoreRows; isRefreshing: boolean }>) {
   const t = useText(groupsTexts);
+  const api = useApi();
   const navigate = useNavigate();
   const columns = useGroupColumns();
   return (
@@ -90,7 +91,7 @@ function GroupsTable(props: Readonly<{ groups: readonly Group[]; more: MoreRows;
       rowKeys={{
         r: ({ fingerprint }) => void navigate({ to: '/dlq/redrives/new', search: { fingerprint } }),
         y: ({ fingerprint }) => void copyText(fingerprint),
-        Y: ({ fingerprint }) => void copyText(location.origin + groupPath(fingerprint)),
+        Y: ({ fingerprint }) => void copyText(location.origin + api.url(groupPath(fingerprint))),
       }}
     />
   );

@@ -118,6 +118,7 @@ type TableProps = Readonly<{
 
 function MessagesTable({ filter, messages, more, isRefreshing }: TableProps) {
   const t = useText(messagesTexts);
+  const api = useApi();
   const navigate = useNavigate();
   const { peek = '' } = useSearch({ strict: false });
   const [selection, setSelection] = useState<Selection>(nothingSelected);
@@ -158,9 +159,8 @@ function MessagesTable({ filter, messages, more, isRefreshing }: TableProps) {
         }}
         rowKeys={{
           e: ({ id }) => void navigate({ to: `/dlq/messages/${id}/edit` }),
-          r: ({ id }) => void navigate({ to: `/dlq/messages/${id}` }),
           y: ({ id }) => void copyText(id),
-          Y: ({ id }) => void copyText(`${location.origin}/dlq/messages/${id}`),
+          Y: ({ id }) => void copyText(location.origin + api.url(`/dlq/messages/${id}`)),
         }}
       />
     </PeekLayout>

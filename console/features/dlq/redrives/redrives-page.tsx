@@ -7,6 +7,7 @@ import type { Column } from '../../../components/list/column.ts';
 import { ListTable } from '../../../components/list/list-table.tsx';
 import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
 import { Page } from '../../../components/navigation/page.tsx';
+import { useApi } from '../../../components/session/api-context.ts';
 import { useMay } from '../../../components/session/use-may.ts';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { EmptyState } from '../../../components/states/panel-states.tsx';
@@ -29,6 +30,7 @@ export function RedrivesPage() {
   const t = useText(redrivesTexts);
   const { by = '' } = useSearch({ strict: false });
   const columns = useColumns();
+  const api = useApi();
   const { loaded, more, refetch } = usePagedRows<RedriveList, ListedRedrive>({
     key: ['dlq', 'redrives'],
     path: '/api/v1/dlq/redrives',
@@ -71,7 +73,7 @@ export function RedrivesPage() {
             initialCursor=""
             rowKeys={{
               y: ({ id }) => void copyText(id),
-              Y: ({ id }) => void copyText(`${location.origin}/dlq/redrives/${id}`),
+              Y: ({ id }) => void copyText(location.origin + api.url(`/dlq/redrives/${id}`)),
             }}
           />
         )}

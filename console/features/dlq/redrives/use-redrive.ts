@@ -7,7 +7,7 @@ type Command = 'approve' | 'start' | 'pause' | 'resume' | 'cancel';
 
 const movingMs = 1000;
 const restingMs = 5000;
-/** Messages may come back after the end; the page says so sooner or later. */
+/** Messages may still come back after the end, which the page then shows. */
 const endedMs = 30_000;
 
 /** One redrive, read again as often as it changes. */
