@@ -1,14 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { accessMigrations, createAccess } from './access/index.ts';
 import { anchorDestinations, auditMigrations, createAudit } from './audit/index.ts';
 import { apiTags } from './compose/api-tags.ts';
 import { createMasterKey } from './compose/create-master-key.ts';
-import { kafkaName, openBroker } from './compose/create-broker.ts';
+import { kafkaName } from './compose/create-broker.ts';
 import { loggerFor } from './compose/logger-for.ts';
-import { openDatabase } from './compose/open-database.ts';
-import { openSchema } from './compose/open-schema.ts';
-import { openWake } from './compose/open-wake.ts';
+import { openParts, type Parts, type PartsOptions } from './compose/open-parts.ts';
 import { originRules } from './compose/origin-rules.ts';
 import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
@@ -16,8 +12,7 @@ import type { Config } from './config/config.ts';
 import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations } from './dlq/index.ts';
 import { createJobs, jobsMigrations } from './jobs/index.ts';
-import { sleep, systemClock } from './kernel/clock.ts';
-import { createProtection } from './kernel/protect/protection.ts';
+import { systemClock } from './kernel/clock.ts';
 import type { Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
@@ -28,21 +23,13 @@ import {
   unsentKeys,
 } from './outbox/index.ts';
 import type { Broker } from './platform/broker/port.ts';
-import { maskPayloadsBy } from './platform/http/access/payload-masks.ts';
 import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
 import { databaseCheck, loginCheck } from './platform/postgres/database-check.ts';
-import { createCredentialWatch, exportPool } from './platform/postgres/database-metrics.ts';
 import { rightsCheck } from './platform/postgres/rights-check.ts';
-import type { Database } from './platform/postgres/database.ts';
 import type { MigrationSource } from './platform/postgres/migrate.ts';
 import { createPlatformRetention } from './platform/work/platform-retention.ts';
-import { createReplica } from './platform/work/replicas.ts';
 import { isMissingRight, isOutage } from './platform/postgres/sqlstate.ts';
-import { createWorkWatch } from './platform/work/work-watch.ts';
-import type { Worker } from './platform/work/work.ts';
 import type { Logger } from './platform/telemetry/logger.ts';
-import { createMetrics } from './platform/telemetry/metrics.ts';
-import { startTracing } from './platform/telemetry/tracing.ts';
 import {
   createAddEvents,
   createSaga,
@@ -81,20 +68,13 @@ export const migrationSources: readonly MigrationSource[] = [
   auditMigrations,
 ];
 
-/** The schema of each slice has its name. */
-const schemas: readonly string[] = migrationSources.map(({ slice }) => slice);
-
 export type SystemOptions = Readonly<{
   onPortTaken: 'next' | 'fail';
   /** Ends a start that waits for migrations; the system is then to be stopped. */
   stopAsked?: AbortSignal;
   logger?: Logger;
-  /** Wraps parts of the system, to inject faults in tests. */
-  wrap?: Readonly<{ database?: (db: Database) => Database; broker?: (broker: Broker) => Broker }>;
-}>;
-
-/** A database that does not answer must not use up the time for the rest. */
-const closeWithinMs = 2000;
+}> &
+  Pick<PartsOptions, 'wrap'>;
 
 /** Resolves when the system is ready; without `database.migrate` that may be long after its HTTP server answers. */
 export async function startSystem(config: Config, options: SystemOptions): Promise<System> {
@@ -103,7 +83,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
   for (const warning of config.warnings) logger.warn(warning);
   const opened: Close[] = [];
   try {
-    const parts = await openParts(config, { ...options, logger }, opened);
+    const parts = await openParts(config, { ...options, logger, migrationSources }, opened);
     const slices = createSlices(config, parts);
     const http = createServer(config, options.onPortTaken, parts, slices);
     const { broker, worker, embeddedDatabaseUrl, schema } = parts;
@@ -127,79 +107,6 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     await closeAll(opened);
     throw error;
   }
-}
-
-/** What all slices share. */
-type Parts = Awaited<ReturnType<typeof openParts>>;
-
-/** Telemetry, database, broker, and what workers need. Adds to `opened` what has to be closed. */
-async function openParts(
-  config: Config,
-  { logger, wrap }: Pick<SystemOptions, 'wrap'> & Readonly<{ logger: Logger }>,
-  opened: Close[],
-) {
-  const metrics = createMetrics();
-  const tracing = await startTracing({
-    otlpEndpoint: config.telemetry.otlpEndpoint,
-    service: config.app.name,
-    version: config.app.version,
-    environment: config.app.environment,
-    onExportError: (error) => logger.warn({ err: error }, 'failed to export spans'),
-  });
-  opened.push(() => tracing.stop());
-  const { database: embedded, db: pool } = await openDatabase(config, logger, { metrics });
-  const db = wrap?.database?.(pool) ?? pool;
-  opened.push(async () => embedded?.stop());
-  // A hanging statement would block db.end(); the embedded server ends its connections itself.
-  opened.push(() => Promise.race([db.end(), sleep(closeWithinMs)]));
-  const schema = await openSchema(db, migrationSources, { config, metrics, logger });
-  exportPool(metrics, pool);
-  const broker = await openBroker(config, wrap?.broker);
-  opened.push(async () =>
-    broker?.close().catch((error: unknown) => logger.warn({ err: error }, 'failed to close the broker')),
-  );
-  const watch = createWorkWatch(metrics, schemas);
-  const worker: Worker = {
-    db,
-    watch,
-    clock: systemClock,
-    owner: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
-    onStale(slice, count) {
-      metrics.staleWrites.inc({ slice }, count);
-      logger.warn({ slice, count }, 'dropped stale writes after lease takeover');
-    },
-  };
-  const replica = createReplica(db, {
-    replicaId: worker.owner,
-    roles: config.roles,
-    version: config.app.version,
-    beat: () => watch.beat('platform', 'heartbeat'),
-    onError: (error) => logger.warn({ err: error }, 'failed to write the heartbeat'),
-  });
-  const credentials = createCredentialWatch(db, {
-    metrics,
-    beat: () => watch.beat('platform', 'credentials'),
-    onError: (error) => logger.warn({ err: error }, 'failed to read when the credentials expire'),
-  });
-  const protection = createProtection(config.protect);
-  const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
-  const embeddedDatabaseUrl = embedded?.url ?? null;
-  return {
-    db,
-    pool,
-    schema,
-    embeddedDatabaseUrl,
-    broker,
-    worker,
-    wake,
-    replica,
-    credentials,
-    protection,
-    maskPayloads: maskPayloadsBy(protection),
-    clock: systemClock,
-    logger,
-    metrics,
-  };
 }
 
 type Slices = ReturnType<typeof createSlices>;
@@ -252,7 +159,7 @@ function createSlices(config: Config, parts: Parts) {
 function createServer(
   config: Config,
   onPortTaken: SystemOptions['onPortTaken'],
-  { db, pool, schema, logger, metrics }: Parts,
+  { db, pool, schema, slicesWithSchema, clock, logger, metrics }: Parts,
   { dlq, outbox, jobs, saga, notify, audit, access, console }: Slices,
 ): HttpServer {
   const { app, roles, server, auth } = config;
@@ -281,7 +188,7 @@ function createServer(
       loginCheck(pool),
       schema.check,
       ...[
-        rightsCheck(db, systemClock, schemas),
+        rightsCheck(db, clock, slicesWithSchema),
         ...dlq.checks,
         ...outbox.checks,
         ...jobs.checks,
