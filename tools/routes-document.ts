@@ -4,7 +4,7 @@ import type { DeclaredRoute, RouteAccess } from '../src/platform/http/access/rou
 
 const introduction = `# Routes and who may call them
 
-Written by \`UPDATE_SNAPSHOTS=1 npm test -- tests/e2e/approved.test.ts\` from what the routes declare. *narrowed by* says how a narrowed role applies: \`topics\` shows the items of the role's topics only, and a route without it needs a role that is not narrowed. See [access](design/access.md).
+Written by \`UPDATE_SNAPSHOTS=1 npm test -- tests/e2e/approved.test.ts\` from what the routes declare. *narrowed by* says how a narrowed role applies: \`topics\` shows the items of the role's topics only, \`any\` what has names of several kinds, all of them in scope, and a route without it needs a role that is not narrowed. See [access](design/access.md).
 `;
 
 /** docs/routes.md: every route, the permission that it needs, and the built-in roles that have it. */

@@ -94,6 +94,22 @@ test('a narrowed role plans, sees and starts redrives of its topics only', async
   await commandRedrive(narrow, inside.id, 'start');
   await endedRedrive(narrow, inside.id);
   assert.equal((await showMessage(admin, outside)).status, 'PENDING');
+
+  const auditor = await as('pam', 'narrow_sys_auditor');
+  const changesOf = async (api: ApiClient, { id }: RedriveView): Promise<readonly string[]> => {
+    const { body } = await api.get<{ events: readonly { detail: { change: string } }[] }>(
+      `/api/v1/audit?operation=${id}`,
+    );
+    return body.events.map(({ detail }) => detail.change).toReversed();
+  };
+  assert.deepEqual(await changesOf(auditor, inside), ['plan_made', 'start', 'finished']);
+  assert.deepEqual(await changesOf(auditor, whole), []);
+  assert.deepEqual(await changesOf(admin, whole), ['planned', 'plan_made']);
+  const activity = await narrow.get<{ items: readonly { operation_id: string }[] }>('/api/v1/activity');
+  assert.deepEqual(
+    new Set(activity.body.items.map((item) => item.operation_id)),
+    new Set([own.id, inside.id]),
+  );
 });
 
 test('a bulk decision needs the right to the decision too, for the same topics', async () => {

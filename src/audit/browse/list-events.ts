@@ -1,7 +1,9 @@
+import type { NameFilters } from '../../kernel/access/scope.ts';
 import type { Outcome } from '../../kernel/audit/act.ts';
 import type { PageRequest } from '../../kernel/page.ts';
 import type { Listed } from '../../platform/http/list-route.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import { areAllNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { AuditEvent } from '../chain.ts';
 import { eventColumns } from '../events-table.ts';
@@ -14,6 +16,8 @@ export type EventFilter = Readonly<{
   operation?: string | undefined;
   since?: Date | undefined;
   until?: Date | undefined;
+  /** Whose names the caller may see. An event needs all its names in scope. */
+  scope?: NameFilters | undefined;
   /** What people did, and not what was refused. */
   withoutDenials?: boolean | undefined;
 }>;
@@ -44,8 +48,15 @@ export async function listEvents(
   };
 }
 
+const nameColumns = {
+  topics: sql`e.topics`,
+  queues: sql`e.queues`,
+  destinations: sql`e.destinations`,
+  workflows: sql`e.workflows`,
+};
+
 function whereOf(filter: EventFilter): Sql {
-  const { actor, action, outcome, resource, operation, since, until, withoutDenials = false } = filter;
+  const { actor, action, outcome, resource, operation, since, until, scope, withoutDenials = false } = filter;
   const parts = [
     actor === undefined ? sql`true` : sql`e.actor_id = ${actor}`,
     action === undefined ? sql`true` : sql`e.action = ${action}`,
@@ -54,6 +65,7 @@ function whereOf(filter: EventFilter): Sql {
     operation === undefined ? sql`true` : sql`e.operation_id = ${operation}::uuid`,
     since === undefined ? sql`true` : sql`e.at >= ${since}`,
     until === undefined ? sql`true` : sql`e.at < ${until}`,
+    scope === undefined ? sql`true` : areAllNamed(nameColumns, scope),
     withoutDenials ? sql`e.outcome <> 'denied'` : sql`true`,
   ];
   return parts.reduce((all, part) => sql`${all} AND ${part}`);

@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { outcomes } from '../../kernel/audit/act.ts';
+import { allNamesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
 import { pageParameters, PaginationSchema } from '../../platform/http/page-schema.ts';
@@ -87,34 +88,35 @@ export function addBrowseRoutes(app: HttpApp, db: Database): void {
   addListRoute(app, {
     slice: 'audit',
     path: root,
-    access: { permission: 'audit:events:view' },
+    access: { permission: 'audit:events:view', scope: { by: 'any', in: 'list' } },
     operationId: 'listAuditEvents',
     summary: 'List the audit log, newest first',
     description:
-      'Who did what, when, why, and with which outcome; also what was refused. Above 10,000 matching events `total_count` is an estimate.',
+      'Who did what, when, why, and with which outcome; also what was refused. A narrowed role sees the events all of whose topics, queues, destinations and workflows are in its scope, and no others. Above 10,000 matching events `total_count` is an estimate.',
     query: ListQuery,
     answer: EventsSchema,
     items: 'events',
     rowBytes: eventBytes,
     cursor: () => ['bigint'],
     keyOf: ({ seq }: AuditEvent) => [String(seq)],
-    list: (query, page) => listEvents(db, filterOf(query), page),
+    list: (query, page, request) => listEvents(db, { ...filterOf(query), scope: allNamesFor(request) }, page),
     present: (event) => event,
   });
   addListRoute(app, {
     slice: 'audit',
     path: '/api/v1/activity',
-    access: { permission: 'audit:activity:view' },
+    access: { permission: 'audit:activity:view', scope: { by: 'any', in: 'list' } },
     operationId: 'listActivity',
     summary: 'List what people did, newest first',
-    description: 'The audit log without refused requests, addresses and agents.',
+    description: 'The audit log without refused requests, addresses and agents, as far as it is in scope.',
     query: ListQuery,
     answer: ActivitySchema,
     items: 'items',
     rowBytes: eventBytes,
     cursor: () => ['bigint'],
     keyOf: ({ seq }: AuditEvent) => [String(seq)],
-    list: (query, page) => listEvents(db, { ...filterOf(query), withoutDenials: true }, page),
+    list: (query, page, request) =>
+      listEvents(db, { ...filterOf(query), scope: allNamesFor(request), withoutDenials: true }, page),
     present: ({ at, actor_id, actor_name, action, resource, reason, outcome, operation_id, item_count }) => ({
       at,
       actor: actor_id,

@@ -42,7 +42,7 @@ import type {
 
 /** What every operation takes and answers. Fields of path, query and body are side by side. */
 export type Operations = {
-  /** List what people did, newest first. The audit log without refused requests, addresses and agents. */
+  /** List what people did, newest first. The audit log without refused requests, addresses and agents, as far as it is in scope. */
   listActivity: {
     input: Readonly<{
       /** As in `actor_id`: `user:<issuer>|<subject>`, `key:<id>`. */
@@ -77,7 +77,7 @@ export type Operations = {
       }>;
     }>;
   };
-  /** List the audit log, newest first. Who did what, when, why, and with which outcome; also what was refused. Above 10,000 matching events `total_count` is an estimate. */
+  /** List the audit log, newest first. Who did what, when, why, and with which outcome; also what was refused. A narrowed role sees the events all of whose topics, queues, destinations and workflows are in its scope, and no others. Above 10,000 matching events `total_count` is an estimate. */
   listAuditEvents: {
     input: Readonly<{
       /** As in `actor_id`: `user:<issuer>|<subject>`, `key:<id>`. */

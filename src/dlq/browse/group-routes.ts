@@ -40,7 +40,7 @@ export function addGroupRoutes(
     cursor: () => cursorShape,
     keyOf: ({ lastAtExact, fingerprint }: Group) => [lastAtExact, fingerprint],
     present: (group) => presentGroup(group, masks),
-    list: (query, page, _params, names) => listPage(db, { ...filterOf(query), names }, page),
+    list: (query, page, _request, names) => listPage(db, { ...filterOf(query), names }, page),
   });
   app.get(
     `${root}/:fingerprint`,

@@ -55,7 +55,7 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
     require: (query, request) => requireSearch(masking, query, request),
     present: (message, { fields }, request) =>
       withFields(presentListedMessage(message, masksOf(masking, request, message)), fields),
-    async list(query, page, _params, names) {
+    async list(query, page, _request, names) {
       const asOf = await readClock(deps.db);
       const listed = await listPage(deps, { ...filterOf(query), names }, page, { payload: 'preview' });
       return { ...listed, more: { as_of: timestamp(asOf), ...listed.more } };
@@ -74,7 +74,7 @@ export function addMessageListRoutes(app: HttpApp, deps: ListDeps): void {
     query: schemas.TopicListQuery,
     rowBytes: listedRowBytes,
     present: (message, _query, request) => presentMessage(message, masksOf(masking, request, message)),
-    list: (_query, page, params, names) =>
+    list: (_query, page, { params }, names) =>
       listPage(deps, { ...(params as Static<typeof schemas.TopicParams>), names }, page),
   });
   addFacetsRoute(app, deps);

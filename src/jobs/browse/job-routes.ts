@@ -41,7 +41,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
       'Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
-    list: (query, page, _params, names) =>
+    list: (query, page, _request, names) =>
       listPage(db, { ...filterOf(query), status: query.status, dedupeKey: query.dedupe_key, names }, page),
   });
   addListRoute(app, {
@@ -53,7 +53,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
-    async list(query, page, _params, names) {
+    async list(query, page, _request, names) {
       const filter: JobFilter = {
         ...filterOf(query),
         names,

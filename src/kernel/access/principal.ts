@@ -1,5 +1,13 @@
 import { withViews, permissions as allPermissions, type Permission } from './permissions.ts';
-import { covers, isWithin, type Dimension, type NameFilter, type Resource, type Scope } from './scope.ts';
+import {
+  covers,
+  isWithin,
+  type Dimension,
+  type NameFilter,
+  type NameFilters,
+  type Resource,
+  type Scope,
+} from './scope.ts';
 
 /** What one binding gives. */
 export type Grant = Readonly<{
@@ -77,6 +85,17 @@ export function namesAllowed(
     .filter(({ permissions }) => permissions.has(permission))
     .map(({ scopes }) => scopes.map((scope) => scope[dimension] ?? []))
     .filter((lists) => lists.every((globs) => globs.length > 0));
+}
+
+/** The same for every dimension. */
+export function allNamesAllowed(principal: Pick<Principal, 'grants'>, permission: Permission): NameFilters {
+  const of = (dimension: Dimension): NameFilter => namesAllowed(principal, permission, dimension);
+  return {
+    topics: of('topics'),
+    queues: of('queues'),
+    destinations: of('destinations'),
+    workflows: of('workflows'),
+  };
 }
 
 /** The permissions of both; each must cover a resource. */

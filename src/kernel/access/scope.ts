@@ -19,6 +19,9 @@ export type Resource = Readonly<Partial<Record<Dimension, readonly string[]>>>;
  */
 export type NameFilter = readonly (readonly (readonly string[])[])[] | null;
 
+/** The filters of all dimensions: for what has names of several. */
+export type NameFilters = Readonly<Record<Dimension, NameFilter>>;
+
 /** Whether the scope covers every name of the resource. A narrowed role never covers what has no name. */
 export function covers(scope: Scope, resource: Resource): boolean {
   const named = dimensions.filter((dimension) => resource[dimension] !== undefined);
@@ -39,6 +42,22 @@ export function isWithin(inner: Scope, outer: Scope): boolean {
     const matches = compileGlobs(outer[dimension] ?? []);
     return (inner[dimension] ?? []).every(matches);
   });
+}
+
+/**
+ * Whether the filters let every name of the resource through; the SQL condition of a list says the same. What has no name
+ * is for principals that are not narrowed.
+ */
+export function passAll(filters: NameFilters, resource: Resource): boolean {
+  if (dimensions.every((dimension) => filters[dimension] === null)) return true;
+  const named = dimensions.filter((dimension) => resource[dimension] !== undefined);
+  return (
+    named.length > 0 &&
+    named.every((dimension) => {
+      const [filter, names] = [filters[dimension], resource[dimension] ?? []];
+      return filter === null || (names.length > 0 && names.every((name) => passes(filter, name)));
+    })
+  );
 }
 
 /** Whether the filter lets the name through; the SQL condition of a list says the same. */

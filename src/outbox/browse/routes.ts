@@ -35,7 +35,7 @@ function addOrderList(app: HttpApp, { db }: BrowseDeps): void {
     items: 'orders',
     rowBytes: listedRowBytes,
     cursor: (query) => (isByTime(filterOf(query)) ? ['bigint', 'timestamp'] : ['bigint']),
-    async list(query, page, _params, names) {
+    async list(query, page, _request, names) {
       const filter = { ...filterOf(query), names };
       const { orders, ...listed } = await listOrders(db, filter, listPageOf(page));
       return { items: orders, ...listed };

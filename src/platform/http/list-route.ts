@@ -52,7 +52,7 @@ export type ListRoute<Query extends TSchema, Item> = Readonly<{
   list: (
     query: Static<Query>,
     page: PageRequest,
-    params: unknown,
+    request: FastifyRequest,
     names: NameFilter,
   ) => Promise<Listed<Item>>;
   /** The values of the item's cursor. */
@@ -96,7 +96,7 @@ export function addListRoute<Query extends TSchema, Item>(app: HttpApp, route: L
     }
     const page = readPageQuery(slice, asked, route.cursor?.(asked));
     await request.reserveAnswer(page.pageSize * route.rowBytes);
-    const listed = await route.list(asked, page, request.params, namesFor(request));
+    const listed = await route.list(asked, page, request, namesFor(request));
     return reply.send({
       [route.items]: listed.items.map((item) => route.present(item, asked, request)),
       pagination: paginationFor(route, page, listed, asked),

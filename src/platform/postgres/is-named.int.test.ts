@@ -2,8 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
-import { passes, type NameFilter } from '../../kernel/access/scope.ts';
-import { areNamed, isNamed } from './is-named.ts';
+import {
+  dimensions,
+  passAll,
+  passes,
+  type NameFilter,
+  type NameFilters,
+  type Resource,
+} from '../../kernel/access/scope.ts';
+import { areAllNamed, areNamed, isNamed } from './is-named.ts';
 import { sql } from './sql.ts';
 
 let database: TestDatabase;
@@ -47,4 +54,39 @@ test('a list in SQL shows exactly the names that the filter lets through', async
     }),
     { numRuns: 200 },
   );
+});
+
+const some = fc.option(fc.array(letters, { maxLength: 3 }), { nil: undefined });
+const resources = fc.record({ topics: some, queues: some, destinations: some, workflows: some });
+const allFilters = fc.record({ topics: filters, queues: filters, destinations: filters, workflows: filters });
+
+test('what has names of several kinds is shown exactly if the filters let all of them through', async () => {
+  const isShown = async (filter: NameFilters, names: Resource): Promise<boolean | null> => {
+    const columns = Object.fromEntries(
+      dimensions.map((dimension) => [dimension, sql`${names[dimension] ?? null}::text[]`]),
+    ) as Parameters<typeof areAllNamed>[0];
+    const [row] = await database.db.query<{ shown: boolean | null }>(sql`
+      SELECT ${areAllNamed(columns, filter)} AS shown`);
+    return row?.shown ?? null;
+  };
+  await fc.assert(
+    fc.asyncProperty(allFilters, resources, async (filter, found) => {
+      const names = Object.fromEntries(
+        Object.entries(found).filter(([, list]) => list !== undefined),
+      ) as Resource;
+      assert.equal(await isShown(filter, names), passAll(filter, names));
+    }),
+    { numRuns: 300 },
+  );
+  const narrow: NameFilters = { topics: [[['in.*']]], queues: [], destinations: [], workflows: [] };
+  for (const [names, shown] of [
+    [{ topics: ['in.a', 'in.b'] }, true],
+    [{ topics: ['in.a', 'out.a'] }, false],
+    [{ topics: ['in.a'], queues: ['mail'] }, false],
+    [{ topics: [] }, false],
+    [{}, false],
+  ] as const) {
+    assert.equal(await isShown(narrow, names), shown);
+    assert.equal(passAll(narrow, names), shown);
+  }
 });

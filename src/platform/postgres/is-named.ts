@@ -1,6 +1,20 @@
-import type { NameFilter } from '../../kernel/access/scope.ts';
+import { dimensions, type Dimension, type NameFilter, type NameFilters } from '../../kernel/access/scope.ts';
 import { likePattern } from '../../kernel/glob/like-pattern.ts';
 import { joinSql, sql, type Sql } from './sql.ts';
+
+/**
+ * Whether the filters let the names in all columns through; NULL is a dimension without names. Says the same as
+ * `passAll`.
+ */
+export function areAllNamed(columns: Readonly<Record<Dimension, Sql>>, filters: NameFilters): Sql {
+  if (dimensions.every((dimension) => filters[dimension] === null)) return sql`true`;
+  const all = dimensions.map((dimension) => columns[dimension]);
+  const parts = dimensions.map(
+    (dimension) =>
+      sql`(${columns[dimension]} IS NULL OR ${areNamed(columns[dimension], filters[dimension])})`,
+  );
+  return sql`(COALESCE(${joinSql(all, sql`, `)}) IS NOT NULL AND ${joinSql(parts, sql` AND `)})`;
+}
 
 /** Whether the filter lets all names in the column through, an array with at least one. */
 export function areNamed(column: Sql, names: NameFilter): Sql {

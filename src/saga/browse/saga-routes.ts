@@ -36,7 +36,7 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     answer: SagaListSchema,
     items: 'sagas',
     rowBytes: listedRowBytes,
-    async list(query, page, _params, names) {
+    async list(query, page, _request, names) {
       const filter = {
         workflowName: query.workflow_name,
         status: query.status,

@@ -68,6 +68,11 @@ export async function planRedrive(
       SET state = ${stateOf(deps, redrive, plan)}, topics = ${plan.topics}::text[], planned_at = clock_timestamp(), frozen_at = ${plan.frozenAt}::timestamptz,
           counts = ${JSON.stringify(counts)}::jsonb
       WHERE id = ${redrive.id}`);
+    await recordRedrive(tx, systemAct('dlq:redrives:plan', null), {
+      id: redrive.id,
+      items: plan.counts.selected,
+      detail: { change: 'plan_made', for: redrive.actor },
+    });
   });
 }
 

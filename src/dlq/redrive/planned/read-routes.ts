@@ -72,7 +72,7 @@ function addListRoutes(app: HttpApp, deps: ReadRouteDeps): void {
     items: 'redrives',
     rowBytes: listedRedriveBytes,
     keyOf: ({ createdAtExact, id }: Redrive) => [createdAtExact, id],
-    list: ({ state, policy, automatic }, page, _params, names) =>
+    list: ({ state, policy, automatic }, page, _request, names) =>
       listRedrives(
         deps.db,
         {
@@ -126,7 +126,7 @@ function addItemsRoute(app: HttpApp, deps: ReadRouteDeps): void {
       fileName: (params) => `redrive-${itemFilter(params, undefined).redriveId}`,
     },
     keyOf: ({ position }: RedriveItem) => [String(position)],
-    list: ({ outcome }, page, params) => listItems(deps.db, itemFilter(params, outcome), page),
+    list: ({ outcome }, page, { params }) => listItems(deps.db, itemFilter(params, outcome), page),
     present: (item) => presentItem(item, masks),
   });
 }

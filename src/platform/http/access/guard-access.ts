@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import type { Permission } from '../../../kernel/access/permissions.ts';
 import {
+  allNamesAllowed,
   isAllowed,
   mayAnywhere,
   mayEverywhere,
@@ -10,7 +11,7 @@ import {
   nobody,
   type Principal,
 } from '../../../kernel/access/principal.ts';
-import type { NameFilter } from '../../../kernel/access/scope.ts';
+import type { NameFilter, NameFilters } from '../../../kernel/access/scope.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { HttpApp } from '../http-app.ts';
 import { endWhenRefused, type Revocations } from './end-when-refused.ts';
@@ -111,5 +112,12 @@ export function permissionDenied(message: string, permission: Permission): AppEr
 export function namesFor({ principal, routeOptions }: FastifyRequest): NameFilter {
   const { access } = routeOptions.config;
   if (typeof access !== 'object' || access.scope === undefined) return null;
-  return namesAllowed(principal, access.permission, access.scope.by);
+  return access.scope.by === 'any' ? [] : namesAllowed(principal, access.permission, access.scope.by);
+}
+
+/** The same for routes that declare a list `by: 'any'`. */
+export function allNamesFor({ principal, routeOptions }: FastifyRequest): NameFilters {
+  const { access } = routeOptions.config;
+  assert(typeof access === 'object', 'the route needs a permission');
+  return allNamesAllowed(principal, access.permission);
 }

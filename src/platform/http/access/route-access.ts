@@ -13,8 +13,13 @@ export type NeedsPermission = Readonly<{
   scope?: RouteScope;
 }>;
 
-/** The handler shows, or selects for what it does, only what `namesFor` lets through. */
-export type ListScope = Readonly<{ by: Dimension; in: 'list' | 'selection' }>;
+/**
+ * The handler shows, or selects for what it does, only what `namesFor` lets through. A list `by: 'any'` shows what has
+ * names of several dimensions: what `allNamesFor` lets through.
+ */
+export type ListScope =
+  | Readonly<{ by: Dimension; in: 'list' | 'selection' }>
+  | Readonly<{ by: 'any'; in: 'list' }>;
 
 /** The request is about items with these names; undefined if there is no such item. */
 export type ItemScope = Readonly<{

@@ -1,11 +1,11 @@
 import type { Rights } from '../../../../kernel/access/rights.ts';
 import type { Act } from '../../../../kernel/audit/act.ts';
 import { AppError } from '../../../../kernel/errors.ts';
-import { recordAct } from '../../../../platform/audit/record-act.ts';
 import type { Database, Queryable } from '../../../../platform/postgres/database.ts';
 import { sql } from '../../../../platform/postgres/sql.ts';
 import { refusalToApprove, type Approval } from '../../../domain/approval.ts';
 import type { RedriveState } from '../../../domain/redrive.ts';
+import { recordRedrive } from '../record-redrive.ts';
 import { redriveNotFound } from '../redrives-table.ts';
 
 export type ApproveDeps = Readonly<{ db: Database; rights: Pick<Rights, 'personOf'> }>;
@@ -41,13 +41,7 @@ export async function approveRedrive({ db, rights }: ApproveDeps, approve: ToApp
       WHERE id = ${id} AND state = 'awaiting_approval' AND revision = ${plan.revision} AND approval IS NULL
       RETURNING 1`);
     if (rows.length === 0) throw conflict('redrive was changed meanwhile: look at it again');
-    await recordAct(tx, act, {
-      resource: `dlq/redrives/${id}`,
-      names: { topics: plan.topics ?? [] },
-      operationId: id,
-      items: plan.selected,
-      detail: { change: 'approve' },
-    });
+    await recordRedrive(tx, act, { id, items: plan.selected, detail: { change: 'approve' } });
   });
 }
 
@@ -56,14 +50,13 @@ type Plan = Readonly<{
   actor: string;
   editors: readonly string[];
   approval: Approval | null;
-  topics: readonly string[] | null;
   selected: number;
   revision: bigint;
 }>;
 
 async function readPlan(db: Queryable, id: string): Promise<Plan> {
   const [plan] = await db.query<Plan>(sql`
-    SELECT state, actor, editors, approval, topics, COALESCE((counts->>'selected')::int, 0) AS selected, revision
+    SELECT state, actor, editors, approval, COALESCE((counts->>'selected')::int, 0) AS selected, revision
     FROM dlq.redrives WHERE id = ${id}`);
   if (plan === undefined) throw redriveNotFound(id);
   return plan;
