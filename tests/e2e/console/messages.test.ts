@@ -198,20 +198,76 @@ describeConsole('messages', (browser) => {
     });
 });
 
-describeConsole('messages for those who may only read', (browser) => {
+describeConsole('messages of a server that protects them', (browser) => {
   let system: ConsoleSystem;
+  let id: string;
   before(async () => {
-    system = await startGuardedConsole();
+    const rules = [{ fields: ['**.password'], headers: ['authorization'], patterns: ['email'] }];
+    system = await startGuardedConsole({ more: { protect: { rules } } });
     await storeFailures(system.db, { name: 'timeout', count: 2 });
+    const value = '{"password": "hunter2", "big": 9007199254740993}';
+    const headers = JSON.stringify([{ key: 'authorization', value: 'Basic aHVudGVyMg==' }]);
+    const [row] = await system.db.query<{ id: string }>(sql`
+      INSERT INTO dlq.dlq_messages (original_topic, error_message, source_topic, raw_value, payload, headers)
+      VALUES ('orders.v1', 'no account of jane@example.com', 'orders.dlq', convert_to(${value}, 'UTF8'),
+              ${value}::jsonb, ${headers}::jsonb)
+      RETURNING id`);
+    id = row?.id ?? '';
   });
   after(() => system.drop());
 
+  const protectedParts = /jane@example\.com|hunter2|aHVudGVyMg/;
+
   test('payloads are not asked for, and every button says which right it needs', async (t) => {
     const page = await openConsole(t, { browser, system, as: 'sys_auditor', path: '/dlq/messages' });
-    await page.locator('[data-row-link]').first().click();
+    await page.locator('[data-row-link]').last().click();
     await page.getByRole('button', { name: /^Retry/, description: /dlq:messages:retry/ }).waitFor();
     await page.getByRole('button', { name: /^Delete/, description: /dlq:messages:delete/ }).waitFor();
+    await page.getByRole('button', { name: /^Reveal/, description: /dlq:payloads:view/ }).waitFor();
     await page.keyboard.press('2');
-    await page.getByText(/Needs the permission dlq:payloads:view/).waitFor();
+    const payload = page.getByRole('region', { name: 'Payload' });
+    await payload.getByText(/Needs the permission dlq:payloads:view/).waitFor();
+  });
+
+  test('protected parts are revealed with a reason by keyboard, until one leaves the page', async (t) => {
+    const page = await openConsole(t, {
+      browser,
+      system,
+      path: `/dlq/messages/${id}?tab=payload`,
+      expectedErrors: [/403/],
+    });
+    await page.getByRole('button', { name: /^Edit/, description: /are protected/ }).waitFor();
+    await page.getByText('"big": 9007199254740993').waitFor();
+    await page.getByRole('button', { name: 'Download', description: /are protected/ }).waitFor();
+    await page.keyboard.press('3');
+    await page.getByText('All of it is protected by a rule.').waitFor();
+    await page.keyboard.press('1');
+    await page.locator('mark', { hasText: '[masked]' }).waitFor();
+    assert.doesNotMatch((await page.textContent('body')) ?? '', protectedParts);
+    await assertAccessible(page);
+    await page.keyboard.press('v');
+    const dialog = page.getByRole('alertdialog', { name: 'Reveal protected parts' });
+    await dialog.getByLabel('Reason').fill('ticket 4711');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('no account of jane@example.com').waitFor();
+    for (const [tab, text] of [
+      ['2', '"password": "hunter2"'],
+      ['3', 'Basic aHVudGVyMg=='],
+    ] as const) {
+      await page.keyboard.press(tab);
+      await page.getByText(text).waitFor();
+    }
+    await assertAccessible(page);
+    const acts = await system.db.query(sql`
+      SELECT reason FROM audit.events WHERE action = 'dlq:payloads:view' AND resource = ${`dlq/messages/${id}`}`);
+    assert.deepEqual(acts, [{ reason: 'ticket 4711' }]);
+    await page.keyboard.press('v');
+    await page.getByText('All of it is protected by a rule.').waitFor();
+    await page.goto(`${system.url}/dlq/messages/${id}/edit`);
+    await page
+      .getByRole('alert')
+      .getByText(/must not store their masks/)
+      .waitFor();
+    assert.doesNotMatch((await page.textContent('body')) ?? '', protectedParts);
   });
 });

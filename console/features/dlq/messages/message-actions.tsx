@@ -96,13 +96,13 @@ function useRetry(message: Message, handle: MessageHandle) {
   return { reason, isBusy, run };
 }
 
-function useEditReason({ archived, status }: Message): string | undefined {
+function useEditReason({ archived, status, masked }: Message): string | undefined {
   const t = useText(messagesTexts);
   const may = useMay('dlq:messages:edit');
   const mayRead = useMay('dlq:payloads:view');
   if (archived) return t.isArchived;
   if (status === 'RETRYING' || status === 'RESOLVED') return t.notEditable(status);
-  return may.reason ?? mayRead.reason;
+  return may.reason ?? mayRead.reason ?? (masked === true ? t.isMasked : undefined);
 }
 
 type Decision = Readonly<{

@@ -1,15 +1,16 @@
 import { Link } from '@tanstack/react-router';
 import { Definitions } from '../../../components/definitions/definitions.tsx';
+import { MaskedText } from '../../../components/protection/masked-text.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { Time } from '../../../components/time/time.tsx';
-import type { Message } from '../../../lib/server-shapes.ts';
 import { keyText, placeText } from './message-words.ts';
 import { messagesTexts } from './texts/messages-texts.ts';
+import type { RevealedMessage, RevealedProps } from './use-payload.ts';
 
 /** Where it came from, and what is known of it. */
-export function MessageFacts({ message }: Readonly<{ message: Message }>) {
+export function MessageFacts({ message, revealed = null }: RevealedProps) {
   const t = useText(messagesTexts);
-  const key = keyText(message);
+  const key = keyText(revealed === null ? message : revealedKey(revealed));
   const { fingerprint } = message;
   return (
     <Definitions
@@ -34,7 +35,17 @@ export function MessageFacts({ message }: Readonly<{ message: Message }>) {
           }),
         },
         { term: t.consumerGroup, value: message.consumer_group },
-        { term: t.key, value: key === null ? t.noKey : <code>{key}</code> },
+        {
+          term: t.key,
+          value:
+            key === null ? (
+              t.noKey
+            ) : (
+              <code>
+                <MaskedText text={key} />
+              </code>
+            ),
+        },
         { term: t.dialect, value: message.dialect },
         { term: t.attempts, value: t.attemptsOf(message.retry_count, message.max_retries) },
         { term: t.version, value: message.version === 0 ? null : t.edited(message.version) },
@@ -64,4 +75,8 @@ export function MessageFacts({ message }: Readonly<{ message: Message }>) {
       ]}
     />
   );
+}
+
+function revealedKey({ key_text: text, key_base64: base64 }: RevealedMessage): Parameters<typeof keyText>[0] {
+  return text === undefined && base64 !== null ? { key: null, key_base64: base64 } : { key: text ?? null };
 }

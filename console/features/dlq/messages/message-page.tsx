@@ -3,6 +3,7 @@ import { CopyButton } from '../../../components/button/copy-button.tsx';
 import { LinkButton } from '../../../components/button/link-button.tsx';
 import { Page } from '../../../components/navigation/page.tsx';
 import { usePageKeys } from '../../../components/navigation/use-page-keys.ts';
+import { Revealable } from '../../../components/protection/revealable.tsx';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { StatusBadge } from '../../../components/status/status-badge.tsx';
 import { TabLinks } from '../../../components/tabs/tab-links.tsx';
@@ -17,7 +18,8 @@ import { MessageHistory } from './message-history.tsx';
 import { findNeighbours } from './message-list.ts';
 import { MessagePayload } from './message-payload.tsx';
 import { messagesTexts } from './texts/messages-texts.ts';
-import { useMessage } from './use-message.ts';
+import { messagePath, useMessage } from './use-message.ts';
+import type { RevealedMessage, RevealedProps } from './use-payload.ts';
 
 const tabs = ['error', 'payload', 'headers', 'history'] as const;
 type Tab = (typeof tabs)[number];
@@ -72,36 +74,52 @@ export function MessagePage() {
         onRetry={() => void handle.readAgain()}
         renderEmpty={() => null}
       >
-        {(shown) => (
-          <>
-            <MessageFacts message={shown} />
-            <TabLinks
-              label={t.parts}
-              tabs={tabs.map((one, i) => ({
-                to: `/dlq/messages/${id}`,
-                search: { tab: one },
-                label: { error: t.error, payload: t.payload, headers: t.headers, history: t.history }[one],
-                hint: String(i + 1),
-                isCurrent: tab === one,
-              }))}
-            />
-            <Part tab={tab} message={shown} />
-          </>
-        )}
+        {(shown) => <Parts tab={tab} message={shown} />}
       </LoadedPanel>
     </Page>
   );
 }
 
-function Part({ tab, message }: Readonly<{ tab: Tab; message: Message }>) {
+/** What is protected stays revealed while one looks at the parts, until there is another version. */
+function Parts({ tab, message }: Readonly<{ tab: Tab; message: Message }>) {
+  const t = useText(messagesTexts);
+  const { id, version, masked = false } = message;
+  return (
+    <Revealable<RevealedMessage>
+      key={`${id} ${version}`}
+      isMasked={masked}
+      path={`${messagePath(id)}/reveal?version=${version}`}
+      permission="dlq:payloads:view"
+    >
+      {(revealed) => (
+        <>
+          <MessageFacts message={message} revealed={revealed} />
+          <TabLinks
+            label={t.parts}
+            tabs={tabs.map((one, i) => ({
+              to: `/dlq/messages/${id}`,
+              search: { tab: one },
+              label: { error: t.error, payload: t.payload, headers: t.headers, history: t.history }[one],
+              hint: String(i + 1),
+              isCurrent: tab === one,
+            }))}
+          />
+          <Part tab={tab} message={message} revealed={revealed} />
+        </>
+      )}
+    </Revealable>
+  );
+}
+
+function Part({ tab, ...shown }: RevealedProps & Readonly<{ tab: Tab }>) {
   switch (tab) {
     case 'error':
-      return <MessageError message={message} />;
+      return <MessageError {...shown} />;
     case 'payload':
-      return <MessagePayload message={message} />;
+      return <MessagePayload {...shown} />;
     case 'headers':
-      return <MessageHeaders message={message} />;
+      return <MessageHeaders {...shown} />;
     case 'history':
-      return <MessageHistory message={message} />;
+      return <MessageHistory message={shown.message} />;
   }
 }

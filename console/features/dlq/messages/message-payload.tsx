@@ -1,48 +1,30 @@
-import { useQuery } from '@tanstack/react-query';
 import { useId, useMemo, useState } from 'react';
 import { kitTexts } from '../../../components/kit-texts/kit-texts.ts';
+import { Button } from '../../../components/button/button.tsx';
 import { CopyButton } from '../../../components/button/copy-button.tsx';
+import { MaskedText } from '../../../components/protection/masked-text.tsx';
+import { protectionTexts } from '../../../components/protection/texts/protection-texts.ts';
+import { WholeIsProtected } from '../../../components/protection/whole-is-protected.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { useMay } from '../../../components/session/use-may.ts';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import type { FirstBytes } from '../../../lib/api/api-client.ts';
-import { ApiFailure } from '../../../lib/api/api-failure.ts';
 import { decodeText } from '../../../lib/bytes/decode-text.ts';
 import { hexLines } from '../../../lib/bytes/hex-lines.ts';
 import { formatJson } from '../../../lib/exact-json/format-json.ts';
 import { loadedOf } from '../../../lib/loaded.ts';
-import type { Message } from '../../../lib/server-shapes.ts';
 import { formatBytes, formatCount } from '../../../lib/sizes.ts';
 import styles from './messages.module.css';
 import { messagesTexts } from './texts/messages-texts.ts';
-import { messagePath } from './use-message.ts';
-
-const shownBytes = 262_144;
-
-type Value = FirstBytes | 'none';
+import { usePayload, valuePath, type RevealedProps } from './use-payload.ts';
 
 /** The value of the newest version: as stored, with a line per member, or byte by byte. */
-export function MessagePayload({ message }: Readonly<{ message: Message }>) {
+export function MessagePayload({ message, revealed = null }: RevealedProps) {
   const t = useText(messagesTexts);
   const kit = useText(kitTexts);
-  const api = useApi();
   const may = useMay('dlq:payloads:view');
-  const { id, version } = message;
-  const path = `${messagePath(id)}/value?version=${version}`;
-  const query = useQuery({
-    queryKey: ['dlq', 'value', id, version],
-    queryFn: async ({ signal }): Promise<Value> => {
-      try {
-        return await api.readBytes(path, shownBytes, signal);
-      } catch (error) {
-        if (error instanceof ApiFailure && error.status === 404) return 'none';
-        throw error;
-      }
-    },
-    enabled: may.isAllowed,
-    staleTime: Infinity,
-  });
+  const query = usePayload(message, revealed, may.isAllowed);
   return (
     <section className={styles['panel']} aria-labelledby="payload">
       <h2 id="payload">{kit.payload}</h2>
@@ -53,23 +35,38 @@ export function MessagePayload({ message }: Readonly<{ message: Message }>) {
           renderEmpty={() => null}
           skeletonRows={3}
         >
-          {(value) =>
-            value === 'none' ? (
-              <p>{t.noValue}</p>
-            ) : (
+          {(payload) => {
+            if (payload.kind === 'none') return <p>{t.noValue}</p>;
+            if (payload.kind === 'protected') return <WholeIsProtected />;
+            return (
               <>
-                <PayloadViews value={value} />
-                <a href={api.url(path)} download>
-                  {kit.download} ({formatBytes(value.size)})
-                </a>
+                <PayloadViews value={payload} />
+                <Download
+                  path={valuePath(message)}
+                  size={payload.size}
+                  isStored={payload.kind === 'stored'}
+                />
               </>
-            )
-          }
+            );
+          }}
         </LoadedPanel>
       ) : (
         <p>{may.reason}</p>
       )}
     </section>
+  );
+}
+
+/** Only of a record without protected parts; the server refuses others, revealed or not. */
+function Download({ path, size, isStored }: Readonly<{ path: string; size: number; isStored: boolean }>) {
+  const kit = useText(kitTexts);
+  const protection = useText(protectionTexts);
+  const api = useApi();
+  if (!isStored) return <Button disabledReason={protection.downloadRefused}>{kit.download}</Button>;
+  return (
+    <a href={api.url(path)} download>
+      {kit.download} ({formatBytes(size)})
+    </a>
   );
 }
 
@@ -103,7 +100,7 @@ function PayloadViews({ value }: Readonly<{ value: FirstBytes }>) {
       {/* A region that scrolls can be reached by keyboard. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <pre className={styles['text']} tabIndex={0} role="region" aria-label={kit.payload}>
-        {view === 'hex' ? hexText(bytes) : shown}
+        {view === 'hex' ? hexText(bytes) : <MaskedText text={shown} />}
       </pre>
     </>
   );

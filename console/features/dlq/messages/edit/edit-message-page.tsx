@@ -6,7 +6,9 @@ import { useMay } from '../../../../components/session/use-may.ts';
 import { LoadedPanel } from '../../../../components/states/loaded-panel.tsx';
 import { useText } from '../../../../components/text/use-text.ts';
 import { loadedOf } from '../../../../lib/loaded.ts';
+import { messagesTexts } from '../texts/messages-texts.ts';
 import { messagePath, useMessage } from '../use-message.ts';
+import { isProtected } from '../use-payload.ts';
 import type { Version } from './draft.ts';
 import { EditForm } from './edit-form.tsx';
 import { editTexts } from './texts/edit-texts.ts';
@@ -14,6 +16,7 @@ import { editTexts } from './texts/edit-texts.ts';
 /** A new version of a message: the original stays, and a retry publishes the newest. */
 export function EditMessagePage() {
   const t = useText(editTexts);
+  const messages = useText(messagesTexts);
   const { id = '' } = useParams({ strict: false });
   const handle = useMessage(id);
   const may = useMay('dlq:payloads:view');
@@ -30,7 +33,11 @@ export function EditMessagePage() {
   const query = handle.query.error === null ? version : { ...version, error: handle.query.error };
   return (
     <Page title={t.editOf(id.slice(0, 8))}>
-      {may.isAllowed ? (
+      {!may.isAllowed ? (
+        <p>{may.reason}</p>
+      ) : isProtected(query.error) ? (
+        <p role="alert">{messages.isMasked}</p>
+      ) : (
         <LoadedPanel
           loaded={loadedOf(query, () => null)}
           onRetry={() => void handle.readAgain()}
@@ -38,8 +45,6 @@ export function EditMessagePage() {
         >
           {(shown) => <EditForm id={id} version={shown} handle={handle} />}
         </LoadedPanel>
-      ) : (
-        <p>{may.reason}</p>
       )}
     </Page>
   );

@@ -65,6 +65,8 @@ export const en = {
   reason: 'Reason',
   reasonHint: 'Stored in the history of the message.',
   isArchived: 'The message is archived.',
+  isMasked:
+    'Parts of the message are protected, and a version must not store their masks. Reveal it, and send whole parts over the API.',
   routeFirst: 'Its original topic is unknown: route it first.',
   onlyPending: (status: string) => `Only a PENDING message can be retried; this one is ${status}.`,
   usedUp: 'No attempt is left. Reopen it for a new retry budget.',

@@ -66,6 +66,8 @@ export const ja: TextsLike<typeof en> = {
   reason: '理由',
   reasonHint: 'メッセージの履歴に保存されます。',
   isArchived: 'メッセージはアーカイブ済みです。',
+  isMasked:
+    'メッセージの一部が保護されており、マスクを保存することはできません。開示してから、API で部分全体を送ってください。',
   routeFirst: '元のトピックが不明です。先に宛先を指定してください。',
   onlyPending: (status) => `再送できるのは PENDING のメッセージだけです（現在 ${status}）。`,
   usedUp: '試行回数が残っていません。再オープンすると新しい回数になります。',
