@@ -420,6 +420,8 @@ TABLE jobs.job_queue WITH (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuu
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
     fingerprint text
+    created_by text
+    claimed_by text
 TABLE jobs.queues
     queue text NOT NULL
     max_retries integer NOT NULL DEFAULT 3
@@ -1661,7 +1663,7 @@ BEGIN
     RETURN v_dropped;
 END $function$
 
-CREATE OR REPLACE FUNCTION jobs.enqueue(p_queue text, p_payload jsonb, p_dedupe_key text DEFAULT NULL::text, p_priority integer DEFAULT 0, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_max_retries integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, OUT job_id uuid, OUT status text, OUT is_duplicate boolean)
+CREATE OR REPLACE FUNCTION jobs.enqueue(p_queue text, p_payload jsonb, p_dedupe_key text DEFAULT NULL::text, p_priority integer DEFAULT 0, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_max_retries integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text, p_created_by text DEFAULT NULL::text, OUT job_id uuid, OUT status text, OUT is_duplicate boolean)
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
@@ -1674,12 +1676,13 @@ BEGIN
     LOOP
         -- The same statement notifies idle workers: a second one would cost a tenth of the function's CPU time.
         INSERT INTO jobs.job_queue AS j
-            (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace)
+            (queue, payload, max_retries, dedupe_key, priority, run_at, sort_at, created_at, trace,
+             created_by)
         VALUES (p_queue, p_payload,
                 COALESCE(p_max_retries, (SELECT q.max_retries FROM jobs.queues q WHERE q.queue = p_queue), 3),
                 p_dedupe_key, p_priority, v_run_at,
                 CASE WHEN v_run_at <= v_now THEN v_now - p_priority * interval '1 minute' ELSE v_run_at END,
-                v_now, p_trace)
+                v_now, p_trace, p_created_by)
         ON CONFLICT (queue, dedupe_key)
             WHERE dedupe_key IS NOT NULL AND status IN ('pending', 'running', 'failed')
             DO NOTHING

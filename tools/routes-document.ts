@@ -1,10 +1,11 @@
+import type { Permission } from '../src/kernel/access/permissions.ts';
 import { mayAnywhere } from '../src/kernel/access/principal.ts';
 import { builtInRoles, grantsOfRole } from '../src/kernel/access/roles.ts';
 import type { DeclaredRoute, RouteAccess } from '../src/platform/http/access/route-access.ts';
 
 const introduction = `# Routes and who may call them
 
-Written by \`UPDATE_SNAPSHOTS=1 npm test -- tests/e2e/approved.test.ts\` from what the routes declare. *narrowed by* says how a narrowed role applies: \`topics\` shows the items of the role's topics only, \`any\` what has names of several kinds, all of them in scope, and a route without it needs a role that is not narrowed. See [access](design/access.md).
+Written by \`UPDATE_SNAPSHOTS=1 npm test -- tests/e2e/approved.test.ts\` from what the routes declare. *narrowed by* says how a narrowed role applies: \`topics\` shows the items of the role's topics only, \`any\` what has names of several kinds, all of them in scope, and a route without it needs a role that is not narrowed. *own items*: what the caller added, and the jobs that it runs. See [access](design/access.md).
 `;
 
 /** docs/routes.md: every route, the permission that it needs, and the built-in roles that have it. */
@@ -62,7 +63,9 @@ function narrowedBy(access: RouteAccess): string {
 
 function rolesOf(access: RouteAccess): string {
   if (typeof access !== 'object') return 'all';
-  return builtInRoles
-    .filter((role) => mayAnywhere({ grants: grantsOfRole(role, new Map()) }, access.permission))
-    .join(', ');
+  const having = (permission: Permission) =>
+    builtInRoles.filter((role) => mayAnywhere({ grants: grantsOfRole(role, new Map()) }, permission));
+  const all = having(access.permission);
+  const ofOwn = (access.own ?? []).flatMap(having).filter((role) => !all.includes(role));
+  return [...all, ...[...new Set(ofOwn)].map((role) => `${role} (own items)`)].join(', ');
 }

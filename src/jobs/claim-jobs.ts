@@ -40,6 +40,8 @@ export type ClaimOptions = Readonly<{
    * `isStrict`. Without it, long payloads are left out.
    */
   whole?: Readonly<{ maxBytes: number; isStrict: boolean }>;
+  /** Who claims over HTTP; null without authentication. Absent in workers with a connection to the database. */
+  claimedBy?: string | null;
   /** Few jobs are expected: use a prepared statement, whose plan suits a short queue. */
   isQuick?: boolean;
 }>;
@@ -131,6 +133,7 @@ const dueForMs = sql`GREATEST(date_part('epoch', clock_timestamp() - GREATEST(t.
 async function claimDue(worker: Worker, options: ClaimOptions, isOpen: Sql = sql``): Promise<Claimed> {
   const { queue, whole, after = null } = options;
   const isReturned = whole === undefined ? isShort : sql`platform.json_bytes(t.payload) <= ${MAX_JSON_BYTES}`;
+  const claimedBy = options.claimedBy === undefined ? sql`` : sql`, claimed_by = ${options.claimedBy}`;
   const { lease, rows } = await claim<ClaimedRow>(worker, jobs, {
     where: sql`t.queue = ${queue} AND t.status IN ('pending', 'failed') AND t.sort_at <= now()
       AND ${options.isSolo === true ? mustRunAlone : sql`NOT (${mustRunAlone})`}
@@ -148,7 +151,7 @@ async function claimDue(worker: Worker, options: ClaimOptions, isOpen: Sql = sql
             isStrict: whole.isStrict,
           },
         }),
-    set: sql`status = 'running', started_at = clock_timestamp()`,
+    set: sql`status = 'running', started_at = clock_timestamp()${claimedBy}`,
     returning: sql`t.job_id, CASE WHEN ${isReturned} THEN t.payload::text END AS payload, t.retry_count,
       t.max_retries, t.deferrals, t.trace, t.sort_at, ${dueForMs} AS due_for_ms`,
     select: sql`job_id, payload, retry_count, max_retries, deferrals, trace, due_for_ms, claim_epoch,

@@ -23,6 +23,12 @@ export type WorkDeps = Readonly<{
 /** Prefix of the lease owner of jobs that a worker outside of this process has claimed over HTTP. */
 export const pulledOwnerPrefix = 'pull:';
 
+/** The subject has added the job `t`, or its worker has claimed it over HTTP and runs it now. */
+export function isJobOf(subject: string): Sql {
+  return sql`(t.created_by = ${subject} OR (
+    t.status = 'running' AND t.claimed_by = ${subject} AND starts_with(t.lease_owner, ${pulledOwnerPrefix})))`;
+}
+
 /** The job `t` has one attempt left after it lost one with its worker: it runs alone, in case it crashed the worker. */
 export const mustRunAlone: Sql = sql`t.lease_lost AND t.retry_count + 1 >= t.max_retries`;
 

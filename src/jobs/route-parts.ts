@@ -8,6 +8,7 @@ import { apiRoot, invalidField, readInstantField, readUuidField } from '../platf
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { isQueueName, QUEUE_NAME_PATTERN } from './domain/queue-settings.ts';
+import { isJobOf } from './jobs-table.ts';
 import type { Pause } from './queue-pause.ts';
 
 /** What the routes of several flows share. */
@@ -52,6 +53,12 @@ export function jobScope(db: Queryable): ItemScope {
         sql`SELECT queue FROM jobs.job_queue WHERE job_id = ${jobId}`,
       );
       return rows.length === 0 ? undefined : rows.map(({ queue }) => queue);
+    },
+    async isOwn(jobId, subject) {
+      const rows = await db.query(
+        sql`SELECT 1 FROM jobs.job_queue t WHERE t.job_id = ${jobId} AND ${isJobOf(subject)}`,
+      );
+      return rows.length > 0;
     },
     notFound: jobNotFound,
   });

@@ -74,7 +74,9 @@ for (const role of everyRole)
     const grants = grantsOfRole(role, new Map());
     for (const route of routes) {
       const { access } = route;
-      const isAllowed = typeof access === 'string' || mayAnywhere({ grants }, access.permission);
+      const isAllowed =
+        typeof access === 'string' ||
+        [access.permission, ...(access.own ?? [])].some((permission) => mayAnywhere({ grants }, permission));
       const { status, code } = await call(route, token);
       if (isAllowed) assert.ok(status !== 401 && status !== 403, `${nameOf(route)}: ${status} ${code}`);
       else assert.deepEqual([status, code], [403, 'SYS_AUTH_PERMISSION_DENIED'], nameOf(route));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertError, type ApiClient } from '../support/api-client.ts';
 import { startGuardedSystem, type GuardedSystem } from '../support/guarded-system.ts';
 
@@ -52,7 +53,7 @@ test('a key of a producer adds to its queue and destination, and neither claims 
   const added = await enqueue(producer, 'in-mail');
   assert.ok(added.status < 300, added.text);
   assertError(await enqueue(producer, 'out-mail'), 403, 'SYS_AUTH_PERMISSION_DENIED');
-  for (const path of ['/api/v1/jobs', `/api/v1/jobs/${added.body.job_id}`, '/api/v1/jobs/queues', '/metrics'])
+  for (const path of ['/api/v1/jobs/queues', '/api/v1/dlq', '/metrics'])
     assertError(await producer.get(path), 403, 'SYS_AUTH_PERMISSION_DENIED');
   assertError(
     await producer.post('/api/v1/jobs/queues/in-mail/claim', { worker: 'w' }),
@@ -64,4 +65,78 @@ test('a key of a producer adds to its queue and destination, and neither claims 
     403,
     'SYS_AUTH_PERMISSION_DENIED',
   );
+});
+
+type Jobs = Readonly<{
+  jobs: readonly Readonly<{ job_id: string; created_by: string | null }>[];
+  pagination: Readonly<{ total_count: number }>;
+}>;
+
+const idsIn = ({ jobs }: Jobs): readonly string[] => jobs.map(({ job_id }) => job_id).toSorted();
+
+test('a producer sees the jobs that it added, in lists, counts and one by one, and no others', async () => {
+  const [one, other] = [
+    await keyFor('producer', { queues: ['in-*'] }),
+    await keyFor('producer', { queues: ['in-*'] }),
+  ];
+  const mine = [await enqueue(one, 'in-a'), await enqueue(one, 'in-b')].map(({ body }) => body.job_id);
+  const foreign = (await enqueue(other, 'in-a')).body.job_id;
+  const [inSql] = await guarded.system.db.query<{ job_id: string }>(
+    sql`SELECT job_id FROM jobs.enqueue('in-a', '{}')`,
+  );
+  for (const query of ['', '?cursor=', '?status=pending']) {
+    const { body, text } = await one.get<Jobs>(`/api/v1/jobs${query}`);
+    assert.deepEqual(idsIn(body), mine.toSorted(), text);
+    if (query !== '?cursor=') assert.equal(body.pagination.total_count, 2);
+    assert.match(body.jobs[0]?.created_by ?? '', /^key:/);
+  }
+  assert.deepEqual(idsIn((await one.get<Jobs>('/api/v1/jobs?queue=in-b')).body), [mine[1]]);
+  assert.equal((await one.get(`/api/v1/jobs/${mine[0]}`)).status, 200);
+  for (const hidden of [foreign, inSql?.job_id ?? '']) {
+    assertError(await one.get(`/api/v1/jobs/${hidden}`), 404, 'SYS_JOBS_NOT_FOUND');
+    const found = await one.get<{ ids: readonly unknown[] }>(`/api/v1/jobs/ids?prefix=${hidden}`);
+    assert.deepEqual(found.body.ids, []);
+  }
+  assertError(await one.post(`/api/v1/jobs/${mine[0]}/cancel`, {}), 403, 'SYS_AUTH_PERMISSION_DENIED');
+  const outOfScope = await admin.post<{ job_id: string }>('/api/v1/jobs', { queue: 'out-a', payload: {} });
+  assertError(await one.get(`/api/v1/jobs/${outOfScope.body.job_id}`), 404);
+  const whole = await (await guarded.as(['sys_auditor'])).get<Jobs>('/api/v1/jobs?page_size=100');
+  for (const id of [...mine, foreign, inSql?.job_id]) assert.ok(idsIn(whole.body).includes(id ?? ''));
+});
+
+test('a dedupe key of another caller is refused to a producer without the job that has it', async () => {
+  const [one, other] = [
+    await keyFor('producer', { queues: ['in-*'] }),
+    await keyFor('producer', { queues: ['in-*'] }),
+  ];
+  const asked = { queue: 'in-a', payload: {}, dedupe_key: 'nightly' };
+  const first = await one.post<{ job_id: string }>('/api/v1/jobs', asked);
+  const refused = await other.post('/api/v1/jobs', asked);
+  assertError(refused, 409, 'SYS_JOBS_DEDUPE_KEY_TAKEN');
+  assert.ok(!refused.text.includes(first.body.job_id));
+  for (const seen of [one, admin]) {
+    const again = await seen.post<{ job_id: string; duplicate: boolean }>('/api/v1/jobs', asked);
+    assert.deepEqual([again.body.job_id, again.body.duplicate], [first.body.job_id, true]);
+  }
+});
+
+test('a worker sees the jobs that it holds, until it settles them', async () => {
+  const [one, other] = [
+    await keyFor('worker', { queues: ['in-held'] }),
+    await keyFor('worker', { queues: ['in-held'] }),
+  ];
+  await enqueue(admin, 'in-held');
+  await enqueue(admin, 'in-held');
+  // Both workers have the same name, as replicas with a fixed one would.
+  const claim = async (worker: ApiClient) => {
+    const { body } = await worker.post<Claimed>('/api/v1/jobs/queues/in-held/claim', { worker: 'w' });
+    return body.jobs[0] ?? { job_id: '', epoch: 0 };
+  };
+  const [mine, foreign] = [await claim(one), await claim(other)];
+  assert.deepEqual(idsIn((await one.get<Jobs>('/api/v1/jobs')).body), [mine.job_id]);
+  assert.equal((await one.get(`/api/v1/jobs/${mine.job_id}`)).status, 200);
+  assertError(await one.get(`/api/v1/jobs/${foreign.job_id}`), 404, 'SYS_JOBS_NOT_FOUND');
+  await one.post(`/api/v1/jobs/${mine.job_id}/complete`, { epoch: mine.epoch });
+  assertError(await one.get(`/api/v1/jobs/${mine.job_id}`), 404, 'SYS_JOBS_NOT_FOUND');
+  assert.equal((await one.get<Jobs>('/api/v1/jobs')).body.pagination.total_count, 0);
 });

@@ -50,6 +50,7 @@ export function newJob(queue: string, more: Partial<NewJob> = {}): NewJob {
     runAt: null,
     maxRetries: 3,
     trace: null,
+    createdBy: null,
     ...more,
   };
 }

@@ -1308,7 +1308,7 @@ export type Operations = {
       }>;
     }>;
   };
-  /** Add a job to a queue. If an unfinished job of the queue has the dedupe key, nothing is added, and the answer is that job. So a request with a dedupe key can be repeated. */
+  /** Add a job to a queue. If an unfinished job of the queue has the dedupe key, nothing is added, and the answer is that job. So a request with a dedupe key can be repeated. 409 if another caller added that job and this one may not see it. */
   enqueueJob: {
     input: Readonly<{
       /** Lower-case letters, digits, dots, hyphens and underscores; a letter comes first. */

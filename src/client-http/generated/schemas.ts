@@ -262,6 +262,7 @@ export type Job = Readonly<{
   /** Last reported by the worker; lists omit large values. */
   progress: unknown;
   trace: string | null;
+  created_by: string | null;
   fingerprint: string | null;
   lease: Readonly<{
     owner: string | null;
@@ -299,6 +300,7 @@ export type JobDetails = Readonly<{
   /** Last reported by the worker; lists omit large values. */
   progress: unknown;
   trace: string | null;
+  created_by: string | null;
   fingerprint: string | null;
   lease: Readonly<{
     owner: string | null;

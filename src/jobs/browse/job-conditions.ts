@@ -1,7 +1,8 @@
-import type { NameFilter } from '../../kernel/access/scope.ts';
-import { isNamed } from '../../platform/postgres/is-named.ts';
+import type { NameFilter, OwnItems } from '../../kernel/access/scope.ts';
+import { isVisible } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/job.ts';
+import { isJobOf } from '../jobs-table.ts';
 
 export const resolutionFilters = ['unresolved', 'cancelled', 'discarded', 'any'] as const;
 
@@ -20,6 +21,8 @@ export type JobFilter = Readonly<{
   fingerprint?: string | undefined;
   /** The queues that the caller may see; by default all. */
   names?: NameFilter;
+  /** Jobs that the caller sees in other queues as well. */
+  own?: OwnItems | null;
 }>;
 
 /**
@@ -42,7 +45,7 @@ const idSlackMs = 60_000;
 
 export function conditionsOf(filter: JobFilter): Conditions {
   const { queue, status, dedupeKey, createdFrom, createdTo, resolution, error, fingerprint } = filter;
-  const { names = null } = filter;
+  const { names = null, own = null } = filter;
   const scope = [sql`true`];
   const rest: Sql[] = [];
   const isCause = status === 'dead_letter' && fingerprint !== undefined;
@@ -54,7 +57,7 @@ export function conditionsOf(filter: JobFilter): Conditions {
   else if (resolution === 'unresolved') rest.push(sql`t.resolution IS NULL`);
   else if (resolution !== undefined && resolution !== 'any') rest.push(sql`t.resolution = ${resolution}`);
   if (queue !== undefined) (isUnresolved ? scope : rest).push(sql`t.queue = ${queue}`);
-  if (names !== null) rest.push(isNamed(sql`t.queue`, names));
+  if (names !== null) rest.push(isVisible({ names, own }, { name: sql`t.queue`, isOf: isJobOf }));
   if (dedupeKey !== undefined) rest.push(sql`t.dedupe_key = ${dedupeKey}`);
   if (error !== undefined) rest.push(sql`starts_with(t.error_message, ${error})`);
   if (createdFrom !== undefined) {

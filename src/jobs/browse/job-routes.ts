@@ -1,4 +1,6 @@
 import type { PageRequest } from '../../kernel/page.ts';
+import { ownFor } from '../../platform/http/access/guard-access.ts';
+import type { RouteAccess } from '../../platform/http/access/route-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
@@ -6,6 +8,7 @@ import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts'
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
+import { isJobOf } from '../jobs-table.ts';
 import { JobParams, jobScope, readInstant, readJobId, root } from '../route-parts.ts';
 import { groupDeadJobs } from './dead-groups.ts';
 import { findJob, jobBytes } from './find-job.ts';
@@ -15,8 +18,14 @@ import { listJobs } from './list-jobs.ts';
 import { presentGroup, presentJob, presentJobDetails } from './present-job.ts';
 import * as schemas from './schemas.ts';
 
+/** Programs that add or run jobs see those that they added, and those that they run. */
+const viewJobs = {
+  permission: 'jobs:jobs:view',
+  own: ['jobs:jobs:enqueue', 'jobs:jobs:work'],
+} as const satisfies RouteAccess;
+
 const tables: readonly TableWithIds[] = [
-  { table: sql`jobs.job_queue`, id: sql`job_id`, isArchive: false, name: sql`t.queue` },
+  { table: sql`jobs.job_queue`, id: sql`job_id`, isArchive: false, name: sql`t.queue`, isOf: isJobOf },
 ];
 
 /** More than any listed row takes: three JSON texts and the other columns. */
@@ -34,29 +43,40 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   addListRoute(app, {
     ...jobs,
     path: root,
-    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
+    access: { ...viewJobs, scope: { by: 'queues', in: 'list' } },
     operationId: 'listJobs',
     summary: 'List jobs, newest first',
     description:
       'Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
-    list: (query, page, _request, names) =>
-      listPage(db, { ...filterOf(query), status: query.status, dedupeKey: query.dedupe_key, names }, page),
+    list: (query, page, request, names) =>
+      listPage(
+        db,
+        {
+          ...filterOf(query),
+          status: query.status,
+          dedupeKey: query.dedupe_key,
+          names,
+          own: ownFor(request),
+        },
+        page,
+      ),
   });
   addListRoute(app, {
     ...jobs,
     path: `${root}/dead`,
-    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
+    access: { ...viewJobs, scope: { by: 'queues', in: 'list' } },
     operationId: 'listDeadJobs',
     summary: 'List dead-lettered jobs and their most frequent causes',
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
-    async list(query, page, _request, names) {
+    async list(query, page, request, names) {
       const filter: JobFilter = {
         ...filterOf(query),
         names,
+        own: ownFor(request),
         error: query.error,
         status: 'dead_letter',
         resolution: query.resolution ?? 'unresolved',
@@ -75,7 +95,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   app.get(
     `${root}/:id`,
     {
-      config: { access: { permission: 'jobs:jobs:view', scope: jobScope(db) } },
+      config: { access: { ...viewJobs, scope: jobScope(db) } },
       schema: {
         operationId: 'getJob',
         summary: 'Get one job with its failed attempts and the actions on it',
@@ -97,11 +117,11 @@ function addJobIdRoute(app: HttpApp, db: Queryable): void {
   addIdPrefixRoute(app, {
     slice: 'jobs',
     path: `${root}/ids`,
-    access: { permission: 'jobs:jobs:view', scope: { by: 'queues', in: 'list' } },
+    access: { ...viewJobs, scope: { by: 'queues', in: 'list' } },
     operationId: 'findJobIds',
     items: 'jobs',
     statuses,
-    find: (range, limit, names) => findIds(db, tables, range, { limit, names }),
+    find: (range, limit, names, own) => findIds(db, tables, range, { limit, names, own }),
   });
 }
 

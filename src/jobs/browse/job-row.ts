@@ -24,6 +24,7 @@ export type Job = Readonly<{
   deferrals: number;
   progressText: string | null;
   trace: string | null;
+  createdBy: string | null;
   leaseOwner: string | null;
   leaseUntil: Date | null;
   leaseEpoch: bigint;
@@ -36,7 +37,7 @@ const listedErrorLength = 2000;
 /** Of the row `t`. */
 export const jobColumns: Sql = sql`
   t.job_id, t.queue, t.status, t.retry_count, t.max_retries, t.dedupe_key, t.priority, t.run_at,
-  t.created_at, t.started_at, t.completed_at, t.resolution, t.deferrals, t.fingerprint, t.trace, t.lease_owner, t.lease_until,
+  t.created_at, t.started_at, t.completed_at, t.resolution, t.deferrals, t.fingerprint, t.trace, t.created_by, t.lease_owner, t.lease_until,
   t.lease_epoch`;
 
 /** Larger values exist only if they were stored before there was a limit. */
@@ -83,6 +84,7 @@ export type JobRow = Readonly<{
   resolution: Resolution | null;
   deferrals: number;
   trace: string | null;
+  created_by: string | null;
   lease_owner: string | null;
   lease_until: Date | null;
   lease_epoch: bigint;
@@ -112,6 +114,7 @@ export function jobOf(row: JobRow): Job {
     deferrals: row.deferrals,
     progressText: row.progress_text,
     trace: row.trace,
+    createdBy: row.created_by,
     leaseOwner: row.lease_owner,
     leaseUntil: row.lease_until,
     leaseEpoch: row.lease_epoch,

@@ -71,7 +71,8 @@ async function selectPage(
 
 /** The columns that conditions read. */
 const filterColumns: Sql = sql`
-  t.job_id, t.queue, t.status, t.dedupe_key, t.created_at, t.resolution, t.error_message, t.fingerprint`;
+  t.job_id, t.queue, t.status, t.dedupe_key, t.created_at, t.resolution, t.error_message, t.fingerprint,
+  t.created_by, t.claimed_by, t.lease_owner`;
 
 type Counted = Readonly<{ scanned: bigint; found: bigint }>;
 

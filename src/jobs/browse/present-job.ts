@@ -34,6 +34,7 @@ export function presentJob(job: Job): Json {
     deferrals: job.deferrals,
     progress: raw(job.progressText),
     trace: job.trace,
+    created_by: job.createdBy,
     fingerprint: job.fingerprint,
     lease: job.status === 'running' ? presentLease(job) : null,
     ...(job.payloadText === null ? { payload_omitted: true } : {}),

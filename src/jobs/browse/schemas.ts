@@ -79,6 +79,12 @@ const job = {
     description: 'Last reported by the worker; lists omit large values.',
   }),
   trace: nullable(Type.String({ description: 'Traceparent of the caller that added it.' })),
+  created_by: nullable(
+    Type.String({
+      examples: ['key:k7Qm2xTa'],
+      description: 'Who added it; null without authentication, and if it was added in SQL.',
+    }),
+  ),
   fingerprint: nullable(Fingerprint),
   lease: nullable(
     Type.Object(

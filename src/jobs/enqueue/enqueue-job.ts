@@ -12,6 +12,8 @@ export type NewJob = Readonly<{
   runAt: Date | null;
   maxRetries: number | null;
   trace: string | null;
+  /** The caller; null without authentication. */
+  createdBy: string | null;
 }>;
 
 export type EnqueuedJob = Readonly<{ jobId: string; status: Status; isDuplicate: boolean }>;
@@ -23,7 +25,7 @@ export async function enqueueJob(db: Database, job: NewJob): Promise<EnqueuedJob
   const statement = sql`
     SELECT job_id, status, is_duplicate
     FROM jobs.enqueue(${job.queue}, ${job.payload}::jsonb, ${job.dedupeKey}, ${job.priority}, ${job.runAt},
-                      ${job.maxRetries}, ${job.trace})`;
+                      ${job.maxRetries}, ${job.trace}, ${job.createdBy})`;
   const [row] =
     job.dedupeKey === null
       ? await db.query<EnqueuedRow>(prepared(statement))
@@ -44,4 +46,20 @@ async function enqueueWithKey(db: Database, statement: Sql): Promise<readonly En
     const message = 'another open transaction adds a job with this dedupe key; try again';
     throw new AppError('SYS_JOBS_BUSY', 'conflict', message, { cause: error, retryAfterMs: 1000 });
   }
+}
+
+/** Whether the job was added by another caller than this one. Nobody is known to have added a job from SQL. */
+export async function isOfAnother(db: Database, jobId: string, createdBy: string | null): Promise<boolean> {
+  const rows = await db.query(sql`
+    SELECT 1 FROM jobs.job_queue WHERE job_id = ${jobId} AND created_by IS NOT NULL
+      AND created_by IS DISTINCT FROM ${createdBy}`);
+  return rows.length > 0;
+}
+
+/** The answer would show a job that the caller may not see. */
+export function dedupeKeyTaken(): AppError {
+  const message = 'an unfinished job that another caller added has this dedupe key';
+  return new AppError('SYS_JOBS_DEDUPE_KEY_TAKEN', 'conflict', message, {
+    details: [{ field: 'dedupe_key', reason: 'taken', message: 'is used by another caller' }],
+  });
 }

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { creatorOf, isAllowed } from '../../kernel/access/principal.ts';
 import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { closed, Instant } from '../../platform/http/schema-parts.ts';
@@ -7,7 +8,7 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
 import type { JobMetrics } from '../job-metrics.ts';
 import { queueNameChecks, readInstant, readQueueName, root } from '../route-parts.ts';
-import { enqueueJob } from './enqueue-job.ts';
+import { dedupeKeyTaken, enqueueJob, isOfAnother } from './enqueue-job.ts';
 
 const NewJobBody = Type.Object(
   {
@@ -78,7 +79,7 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
         operationId: 'enqueueJob',
         summary: 'Add a job to a queue',
         description:
-          'If an unfinished job of the queue has the dedupe key, nothing is added, and the answer is that job. So a request with a dedupe key can be repeated.',
+          'If an unfinished job of the queue has the dedupe key, nothing is added, and the answer is that job. So a request with a dedupe key can be repeated. 409 if another caller added that job and this one may not see it.',
         errors: [409],
         body: NewJobBody,
         response: { 200: EnqueuedSchema, 202: EnqueuedSchema },
@@ -87,6 +88,7 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
     async (request, reply) => {
       const { body } = request;
       const queue = readQueueName(body.queue);
+      const createdBy = creatorOf(request.principal);
       const { jobId, status, isDuplicate } = await enqueueJob(db, {
         queue,
         // `exactJson` has refused numbers that a double cannot hold, so this loses no digit.
@@ -96,7 +98,10 @@ export function addEnqueueRoute(app: HttpApp, { db, counts }: EnqueueRouteDeps):
         runAt: readInstant('run_at', body.run_at) ?? null,
         maxRetries: body.max_retries ?? null,
         trace: traceparentOf(request),
+        createdBy,
       });
+      const maySee = isAllowed(request.principal, 'jobs:jobs:view', { queues: [queue] });
+      if (isDuplicate && !maySee && (await isOfAnother(db, jobId, createdBy))) throw dedupeKeyTaken();
       if (!isDuplicate) counts.enqueued(queue);
       return reply.code(isDuplicate ? 200 : 202).send({ job_id: jobId, status, duplicate: isDuplicate });
     },

@@ -14,6 +14,8 @@ export type PullRequest = Readonly<{
   queue: string;
   /** Lease owner. */
   owner: string;
+  /** Who sends the request; null without authentication. */
+  claimedBy: string | null;
   limit: number;
   leaseMs: number;
 }>;
@@ -69,7 +71,7 @@ async function claimInside(
   request: PullRequest & Readonly<{ looksForSolo: boolean }>,
 ): Promise<Claim> {
   const { db: tx } = deps;
-  const { queue, owner, leaseMs } = request;
+  const { queue, owner, leaseMs, claimedBy } = request;
   await lockOwner(tx, owner, request.looksForSolo);
   if (await hasSoloJob(tx, owner)) return { jobs: [], rejected: [], isSoloDue: false };
   const isSoloDue = request.looksForSolo && (await isSoloJobDue(tx, queue));
@@ -78,6 +80,7 @@ async function claimInside(
     const { jobs } = await claimJobs(deps, {
       queue,
       leaseMs,
+      claimedBy,
       limit: 1,
       isSolo: true,
       payloadAs: 'text',
@@ -130,12 +133,22 @@ type FittingJobs = Readonly<{
 const firstClaim = 16;
 
 /** Up to the limit, or as many as fit into a response: first a few, then as many as should fit by their size. */
-async function claimFitting(deps: WorkDeps, { queue, leaseMs, limit }: PullRequest): Promise<FittingJobs> {
+async function claimFitting(
+  deps: WorkDeps,
+  { queue, leaseMs, limit, claimedBy }: PullRequest,
+): Promise<FittingJobs> {
   const claimed: ClaimedJob[] = [];
   let bytes = 0;
   for (let more = Math.min(limit, firstClaim); more > 0;) {
     const whole = { maxBytes: maxPulledBytes - bytes, isStrict: claimed.length > 0 };
-    const { jobs } = await claimJobs(deps, { queue, leaseMs, limit: more, payloadAs: 'text', whole });
+    const { jobs } = await claimJobs(deps, {
+      queue,
+      leaseMs,
+      limit: more,
+      claimedBy,
+      payloadAs: 'text',
+      whole,
+    });
     claimed.push(...jobs);
     bytes += jobs.reduce((sum, { payload }) => sum + bytesOf(payload), 0);
     const fitting = Math.floor((maxPulledBytes - bytes) / (bytes / claimed.length));

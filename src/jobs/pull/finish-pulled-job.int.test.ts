@@ -46,6 +46,7 @@ async function report(trouble: Trouble, queue: string, outcome: PulledOutcome): 
   const { jobs } = await claimPulled(deps, {
     queue,
     owner: 'pull:w1',
+    claimedBy: null,
     limit: 1,
     leaseMs: 60_000,
     looksForSolo: false,

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { creatorOf } from '../../kernel/access/principal.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { scopeOfPath } from '../../platform/http/access/item-scope.ts';
@@ -71,6 +72,7 @@ function addClaim(app: HttpApp, deps: WorkerRouteDeps): void {
       const claim = {
         queue: readQueueName(params.queue),
         owner: ownerOf(body.worker),
+        claimedBy: creatorOf(request.principal),
         limit: body.limit ?? 1,
         leaseMs: leaseMsOf(body),
       };

@@ -109,7 +109,7 @@ test('jobs of a slow claim over HTTP are given back if the queue was paused mean
     waitForWork: (_queue, ms, signal) => sleep(ms, signal),
   });
   await db.query(sql`SELECT job_id FROM jobs.enqueue_many(${queue}, '[{"payload": 1}, {"payload": 2}]')`);
-  const asked = { queue, owner: 'pull:w', limit: 10, leaseMs: 60_000 };
+  const asked = { queue, owner: 'pull:w', claimedBy: null, limit: 10, leaseMs: 60_000 };
   const pulled = await puller.pull(asked, {
     waitMs: 0,
     signal: new AbortController().signal,

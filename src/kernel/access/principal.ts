@@ -52,6 +52,11 @@ export function subjectOf({ type, id }: Pick<Principal, 'type' | 'id'>): string 
   }
 }
 
+/** Whose an item is that the principal adds or claims; null without authentication, where nobody is known. */
+export function creatorOf(principal: Pick<Principal, 'type' | 'id'>): string | null {
+  return principal.type === 'local' ? null : subjectOf(principal);
+}
+
 /** Whether one grant has the permission and covers the resource. */
 export function isAllowed(
   { grants }: Pick<Principal, 'grants'>,
@@ -96,6 +101,21 @@ export function allNamesAllowed(principal: Pick<Principal, 'grants'>, permission
     destinations: of('destinations'),
     workflows: of('workflows'),
   };
+}
+
+/** The names of one dimension for which the principal has one of the permissions. */
+export function namesAllowedByAny(
+  principal: Pick<Principal, 'grants'>,
+  permissions: readonly Permission[],
+  dimension: Dimension,
+): NameFilter {
+  const all: (readonly (readonly string[])[])[] = [];
+  for (const permission of permissions) {
+    const names = namesAllowed(principal, permission, dimension);
+    if (names === null) return null;
+    all.push(...names);
+  }
+  return all;
 }
 
 /** The permissions of both; each must cover a resource. */

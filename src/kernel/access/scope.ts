@@ -22,6 +22,12 @@ export type NameFilter = readonly (readonly (readonly string[])[])[] | null;
 /** The filters of all dimensions: for what has names of several. */
 export type NameFilters = Readonly<Record<Dimension, NameFilter>>;
 
+/** The items that a principal created or holds, as far as their names are let through. */
+export type OwnItems = Readonly<{ subject: string; names: NameFilter }>;
+
+/** What a list shows: what the names let through, and of the rest what is the principal's own. */
+export type Visible = Readonly<{ names: NameFilter; own: OwnItems | null }>;
+
 /** Whether the scope covers every name of the resource. A narrowed role never covers what has no name. */
 export function covers(scope: Scope, resource: Resource): boolean {
   const named = dimensions.filter((dimension) => resource[dimension] !== undefined);

@@ -6,8 +6,8 @@ import {
   uuidsWithPrefix,
   type UuidRange,
 } from '../../kernel/uuid-prefix.ts';
-import type { NameFilter } from '../../kernel/access/scope.ts';
-import { namesFor } from './access/guard-access.ts';
+import type { NameFilter, OwnItems } from '../../kernel/access/scope.ts';
+import { namesFor, ownFor } from './access/guard-access.ts';
 import type { RouteAccess } from './access/route-access.ts';
 import type { HttpApp } from './http-app.ts';
 import { checkedAs, closed, nullable, Timestamp } from './schema-parts.ts';
@@ -54,7 +54,12 @@ export function addIdPrefixRoute(
     operationId: string;
     items: string;
     statuses: readonly string[];
-    find: (range: UuidRange, limit: number, names: NameFilter) => Promise<readonly FoundId[]>;
+    find: (
+      range: UuidRange,
+      limit: number,
+      names: NameFilter,
+      own: OwnItems | null,
+    ) => Promise<readonly FoundId[]>;
   }>,
 ): void {
   const { slice, path, access, operationId, items, find } = route;
@@ -68,7 +73,7 @@ export function addIdPrefixRoute(
   app.get(path, { config: { access }, schema }, async (request, reply) => {
     const range = uuidsWithPrefix(request.query.prefix);
     if (range === null) throw invalidField(slice, 'prefix', 'format', 'must be the beginning of a UUID');
-    const found = await find(range, maxFound + 1, namesFor(request));
+    const found = await find(range, maxFound + 1, namesFor(request), ownFor(request));
     return reply.send({ ids: found.slice(0, maxFound).map(present), has_more: found.length > maxFound });
   });
 }

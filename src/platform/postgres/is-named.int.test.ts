@@ -10,7 +10,7 @@ import {
   type NameFilters,
   type Resource,
 } from '../../kernel/access/scope.ts';
-import { areAllNamed, areNamed, isNamed } from './is-named.ts';
+import { areAllNamed, areNamed, isNamed, isVisible } from './is-named.ts';
 import { sql } from './sql.ts';
 
 let database: TestDatabase;
@@ -89,4 +89,24 @@ test('what has names of several kinds is shown exactly if the filters let all of
     assert.equal(await isShown(narrow, names), shown);
     assert.equal(passAll(narrow, names), shown);
   }
+});
+
+test('of the rows of other names, a list shows those of the caller as far as the names of its own let them through', async () => {
+  const rowsOf = fc.array(fc.tuple(letters, fc.constantFrom('me', 'you', null)), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(filters, fc.option(filters), rowsOf, async (filter, ofOwn, some) => {
+      const own = ofOwn === null ? null : { subject: 'me', names: ofOwn };
+      const rows = await database.db.query<{ name: string; by: string | null }>(sql`
+        SELECT t.name, t.by FROM unnest(${some.map(([name]) => name)}::text[], ${some.map(([, by]) => by)}::text[])
+                                 AS t (name, by)
+        WHERE ${isVisible({ names: filter, own }, { name: sql`t.name`, isOf: (subject) => sql`t.by = ${subject}` })}`);
+      const isShown = (name: string, by: string | null): boolean =>
+        passes(filter, name) || (own !== null && by === own.subject && passes(own.names, name));
+      assert.deepEqual(
+        rows.map(({ name, by }) => [name, by]),
+        some.filter(([name, by]) => isShown(name, by)),
+      );
+    }),
+    { numRuns: 200 },
+  );
 });

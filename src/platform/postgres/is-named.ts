@@ -1,4 +1,10 @@
-import { dimensions, type Dimension, type NameFilter, type NameFilters } from '../../kernel/access/scope.ts';
+import {
+  dimensions,
+  type Dimension,
+  type NameFilter,
+  type NameFilters,
+  type Visible,
+} from '../../kernel/access/scope.ts';
 import { likePattern } from '../../kernel/glob/like-pattern.ts';
 import { joinSql, sql, type Sql } from './sql.ts';
 
@@ -34,4 +40,15 @@ export function isNamed(column: Sql, names: NameFilter): Sql {
     ),
   );
   return sql`(${joinSql(alternatives, sql` OR `)})`;
+}
+
+/** Whether a list shows the row: because of its name, or because it is the caller's own. */
+export function isVisible(
+  { names, own }: Visible,
+  row: Readonly<{ name: Sql; isOf: (subject: string) => Sql }>,
+): Sql {
+  const byName = isNamed(row.name, names);
+  if (names === null || own === null) return byName;
+  const asOwn = sql`(${row.isOf(own.subject)} AND ${isNamed(row.name, own.names)})`;
+  return names.length === 0 ? asOwn : sql`(${byName} OR ${asOwn})`;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { localPrincipal, type Grant, type Principal } from '../../../kernel/access/principal.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import { createTestServer } from '../../../../tests/support/test-server.ts';
-import { namesFor } from './guard-access.ts';
+import { namesFor, ownFor } from './guard-access.ts';
 import type { ItemScope, RouteAccess } from './route-access.ts';
 
 const permission = 'jobs:jobs:view';
@@ -18,7 +18,10 @@ const principalWith = (...scopes: Grant['scopes']): Principal => ({
 async function statusOf(access: RouteAccess, principal: Principal, path = '/api/v1/guarded/mail') {
   const { server } = createTestServer({ authenticate: () => principal });
   server.addRoutes('guarded', (app) =>
-    app.get('/api/v1/guarded/:queue', { config: { access } }, (request) => ({ names: namesFor(request) })),
+    app.get('/api/v1/guarded/:queue', { config: { access } }, (request) => ({
+      names: namesFor(request),
+      ...(typeof access === 'object' && access.own !== undefined ? { own: ownFor(request) } : {}),
+    })),
   );
   const { statusCode, body } = await server.app.inject(path);
   return { statusCode, body: JSON.parse(body) as Record<string, unknown> };
@@ -62,6 +65,27 @@ test('a list knows the names that it may show', async () => {
   assert.deepEqual((await statusOf(access, principalWith())).body, { names: null });
   assert.deepEqual((await statusOf(access, principalWith({ queues: ['m*'] }))).body, { names: [[['m*']]] });
   assert.deepEqual((await statusOf(access, principalWith({ topics: ['m*'] }))).body, { names: [] });
+});
+
+test('whoever may only add items sees its own, in the names of the role that lets it add', async () => {
+  const access: RouteAccess = {
+    permission,
+    own: ['jobs:jobs:enqueue'],
+    scope: { by: 'queues', in: 'list' },
+  };
+  const adding = (...scopes: Grant['scopes']): Grant => ({
+    role: 'y',
+    permissions: new Set(['jobs:jobs:enqueue']),
+    scopes,
+  });
+  const producer = { ...principalWith(), grants: [adding({ queues: ['m*'] })] };
+  const subject = 'user:https://idp.example.com|7';
+  const own = { subject, names: [[['m*']]] };
+  assert.deepEqual((await statusOf(access, producer)).body, { names: [], own });
+  const both = { ...producer, grants: [...principalWith({ queues: ['a'] }).grants, ...producer.grants] };
+  assert.deepEqual((await statusOf(access, both)).body, { names: [[['a']]], own });
+  assert.deepEqual((await statusOf(access, principalWith())).body, { names: null, own: null });
+  assert.deepEqual((await statusOf(access, { ...producer, grants: [] })).statusCode, 403);
 });
 
 test('an item out of scope is refused, as not found where the route says how', async () => {

@@ -8,10 +8,12 @@ import {
   mayAnywhere,
   mayEverywhere,
   namesAllowed,
+  namesAllowedByAny,
   nobody,
+  subjectOf,
   type Principal,
 } from '../../../kernel/access/principal.ts';
-import type { NameFilter, NameFilters } from '../../../kernel/access/scope.ts';
+import type { NameFilter, NameFilters, OwnItems } from '../../../kernel/access/scope.ts';
 import { AppError } from '../../../kernel/errors.ts';
 import type { HttpApp } from '../http-app.ts';
 import { endWhenRefused, type Revocations } from './end-when-refused.ts';
@@ -72,7 +74,8 @@ function accessOf({ routeOptions }: FastifyRequest): RouteAccess {
   return access;
 }
 
-function requirePermission(principal: Principal, { permission, scope }: NeedsPermission): void {
+function requirePermission(principal: Principal, { permission, own = [], scope }: NeedsPermission): void {
+  if (own.some((one) => mayAnywhere(principal, one))) return;
   if (!mayAnywhere(principal, permission))
     throw permissionDenied(`this needs the permission ${permission}`, permission);
   if (scope === undefined && !mayEverywhere(principal, permission))
@@ -88,12 +91,18 @@ export function requireAlso({ principal }: Pick<FastifyRequest, 'principal'>, pe
     throw permissionDenied(`this needs the permission ${permission}`, permission);
 }
 
-async function requireItem(request: FastifyRequest, { permission, scope }: NeedsPermission): Promise<void> {
+async function requireItem(
+  request: FastifyRequest,
+  { permission, own = [], scope }: NeedsPermission,
+): Promise<void> {
   if (scope?.in !== 'item' || mayEverywhere(request.principal, permission)) return;
   if (await scope.isCovered?.(request, permission)) return;
   const names = (await scope.namesOf(request)) ?? [];
   if (scope.isCovered === undefined && isAllowed(request.principal, permission, { [scope.by]: names }))
     return;
+  const { principal } = request;
+  const isCoveredAsOwn = own.some((one) => isAllowed(principal, one, { [scope.by]: names }));
+  if (isCoveredAsOwn && (await scope.isOwn?.(request, subjectOf(principal)))) return;
   const what =
     names.length === 0 ? `in a role that is not narrowed` : `for the ${scope.by} ${names.join(', ')}`;
   throw (
@@ -120,4 +129,13 @@ export function allNamesFor({ principal, routeOptions }: FastifyRequest): NameFi
   const { access } = routeOptions.config;
   assert(typeof access === 'object', 'the route needs a permission');
   return allNamesAllowed(principal, access.permission);
+}
+
+/** What a list shows besides the names of `namesFor`; null if nothing. For routes that declare `own`. */
+export function ownFor({ principal, routeOptions }: FastifyRequest): OwnItems | null {
+  const { access } = routeOptions.config;
+  if (typeof access !== 'object' || access.own === undefined || access.scope === undefined) return null;
+  if (access.scope.by === 'any' || mayEverywhere(principal, access.permission)) return null;
+  const names = namesAllowedByAny(principal, access.own, access.scope.by);
+  return names?.length === 0 ? null : { subject: subjectOf(principal), names };
 }

@@ -11,6 +11,8 @@ export function scopeOfItem<Id>(
     read: (text: string) => Id;
     /** Undefined if there is no such item. */
     namesOf: (id: Id, request: FastifyRequest) => Promise<readonly string[] | undefined>;
+    /** Whether the subject created or holds the item. */
+    isOwn?: (id: Id, subject: string) => Promise<boolean>;
     notFound: (id: Id) => AppError;
   }>,
 ): ItemScope {
@@ -20,6 +22,7 @@ export function scopeOfItem<Id>(
     by,
     in: 'item',
     namesOf: async (request) => item.namesOf(idOf(request), request),
+    isOwn: async (request, subject) => (await item.isOwn?.(idOf(request), subject)) === true,
     notFound: (request) => item.notFound(idOf(request)),
   };
 }

@@ -11,10 +11,12 @@ export type NeedsPermission = Readonly<{
   permission: Permission;
   /** How a narrowed role applies. Without it the route needs a role that is not narrowed. */
   scope?: RouteScope;
+  /** Whoever has one of these, but not `permission`, sees its own items: those that it created or holds. */
+  own?: readonly Permission[];
 }>;
 
 /**
- * The handler shows, or selects for what it does, only what `namesFor` lets through. A list `by: 'any'` shows what has
+ * The handler shows, or selects for what it does, only what `namesFor` and `ownFor` let through. A list `by: 'any'` shows what has
  * names of several dimensions: what `allNamesFor` lets through.
  */
 export type ListScope =
@@ -28,6 +30,8 @@ export type ItemScope = Readonly<{
   namesOf: (request: FastifyRequest) => Promise<readonly string[] | undefined>;
   /** Instead of `namesOf`: whether the caller has the permission for the item of the request. */
   isCovered?: (request: FastifyRequest, permission: Permission) => Promise<boolean>;
+  /** Whether the item is the caller's own; for routes with `own`. */
+  isOwn?: (request: FastifyRequest, subject: string) => Promise<boolean>;
   /** The error of the handler for an item that does not exist; without it the answer is 403. */
   notFound?: (request: FastifyRequest) => AppError;
 }>;
