@@ -91,7 +91,10 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
   });
 
   addJobIdRoute(app, db);
+  addJobDetails(app, db);
+}
 
+function addJobDetails(app: HttpApp, db: Queryable): void {
   app.get(
     `${root}/:id`,
     {
