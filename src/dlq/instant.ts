@@ -1,4 +1,3 @@
-import type { Queryable } from '../platform/postgres/database.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 
 /**
@@ -16,13 +15,6 @@ export function exactInstant(instant: Sql): Sql {
   return sql`CASE WHEN isfinite(${instant})
     THEN to_char(${instant} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     ELSE ${instant}::text END`;
-}
-
-/** The time of the database: what is read after it is at least as new. */
-export async function readClock(db: Queryable): Promise<Date> {
-  const [row] = await db.query<{ at: number }>(sql`SELECT ${epochMs(sql`clock_timestamp()`)} AS at`);
-  if (row === undefined) throw new Error('the clock was not read');
-  return new Date(row.at);
 }
 
 export function dateOrNull(ms: number | null): Date | null {

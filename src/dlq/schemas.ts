@@ -2,6 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../platform/http/page-schema.ts';
 import {
   checkedAs,
+  AsOf,
   closed,
   Instant,
   nullable,
@@ -15,11 +16,6 @@ import { statuses } from './domain/message.ts';
 
 const Offset = Type.Integer({ minimum: 0 });
 export const StatusSchema = Type.Enum([...statuses]);
-
-export const AsOf = {
-  ...Timestamp,
-  description: 'The time of the database when it was read: the answer is at least as new.',
-};
 
 /** Kafka's limit for topic names. */
 export const TopicParameter = Type.String({ minLength: 1, maxLength: 249, examples: ['orders.v1'] });

@@ -31,6 +31,7 @@ import { createQueues, writeConfiguredQueues, type Queues } from './queues.ts';
 import { createJobsReaper } from './run/reap-jobs.ts';
 import { QueueWorker } from './run/worker.ts';
 import { createCronService } from './schedule/cron-service.ts';
+import { addScheduleRoutes } from './schedule/schedule-routes.ts';
 import { tickRetention } from './schedule/cron-ticks.ts';
 import { jobGauges } from './upkeep/gauges.ts';
 import { createJobRetention } from './upkeep/retention.ts';
@@ -141,6 +142,7 @@ function addRoutes(app: HttpApp, { db, clock, wake, log, counts, work, options }
   addEnqueueRoute(app, { db, counts });
   addJobRoutes(app, { db });
   addQueueRoutes(app, listing);
+  addScheduleRoutes(app, { db, cron: options.cron });
   const puller = createPuller({ ...work, counts, waitForWork: createWaitForJobs(wake) });
   addWorkerRoutes(app, { ...work, counts, puller });
   addActionRoutes(app, { db, log, clock, queueNames });

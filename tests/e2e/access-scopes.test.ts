@@ -25,12 +25,15 @@ const destination = {
   dedup_window: '24h',
 };
 
+const schedule = (queue: string): object => ({ schedule: '0 3 * * *', queue });
+
 before(async () => {
   guarded = await startGuardedSystem({
     more: {
       roles: ['api'],
       outbox: { destinations: { 'in-a': destination, 'out-a': destination } },
       services: { stock: { type: 'http', base_url: 'http://127.0.0.1:9' } },
+      jobs: { cron: { 'in-a': schedule('in-a'), 'out-a': schedule('out-a') } },
     },
   });
   const admin = await guarded.as(['sys_admin']);

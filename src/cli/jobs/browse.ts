@@ -51,6 +51,8 @@ const filters: readonly Input[] = [
   { flags: '--to <time>', text: 'only jobs created before this ISO 8601 time', field: 'created_to' },
 ];
 
+const resolutions = ['unresolved', 'cancelled', 'discarded', 'any'];
+
 const pages = {
   items: 'jobs',
   unused: ['payload', 'result', 'progress'],
@@ -74,6 +76,8 @@ export const list = listCommand<Job>({
     ...filters,
     { flags: '--status <status>', text: 'only jobs in this status', choices: statuses },
     { flags: '--dedupe-key <key>', text: 'only jobs with this dedupe key' },
+    { flags: '--error <text>', text: 'only jobs whose error starts with this text' },
+    { flags: '--resolution <resolution>', text: 'only jobs with this resolution', choices: resolutions },
   ],
   examples: [
     'redrive jobs list --queue summarize --status failed',
@@ -92,7 +96,7 @@ export const dead = listCommand<Job, DeadPage>({
     {
       flags: '--resolution <resolution>',
       text: 'only jobs with this resolution (default: unresolved)',
-      choices: ['unresolved', 'cancelled', 'discarded', 'any'],
+      choices: resolutions,
     },
   ],
   examples: ['redrive jobs dead', "redrive jobs dead --queue summarize --error 'timed out'"],

@@ -3,6 +3,7 @@ import { dead, list, show } from './browse.ts';
 import { cancel, discard, requeue } from './decide.ts';
 import { enqueue } from './enqueue.ts';
 import { pause, queues, resume } from './queues.ts';
+import { schedules } from './schedules.ts';
 
 export const jobsCommands: SliceCommands = {
   name: 'jobs',
@@ -13,7 +14,7 @@ export const jobsCommands: SliceCommands = {
     "redrive jobs requeue --queue summarize --error 'timed out' --preview",
   ],
   groups: {
-    Read: [queues, list, dead, show],
+    Read: [queues, schedules, list, dead, show],
     Change: [enqueue, requeue, discard, cancel, pause, resume],
   },
 };

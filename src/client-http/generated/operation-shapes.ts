@@ -14,6 +14,7 @@ import type {
   GroupDetails,
   Job,
   JobDetails,
+  JobFacets,
   ListedMessage,
   MadeApiKey,
   Me,
@@ -32,6 +33,7 @@ import type {
   RetryPreview,
   Saga,
   SagaWithSteps,
+  Schedule,
   Scope,
   Service,
   Session,
@@ -1283,6 +1285,10 @@ export type Operations = {
     input: Readonly<{
       status?: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter' | undefined;
       dedupe_key?: string | undefined;
+      /** Prefix of the error message. */
+      error?: string | undefined;
+      /** `unresolved`: neither cancelled nor discarded. Default: any. */
+      resolution?: 'unresolved' | 'cancelled' | 'discarded' | 'any' | undefined;
       queue?: string | undefined;
       /** Of the last failure. */
       fingerprint?: string | undefined;
@@ -1290,6 +1296,34 @@ export type Operations = {
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
       created_to?: string | undefined;
+      /** Only these fields of each job, and `job_id`. May be repeated. */
+      fields?:
+        | readonly (
+            | 'job_id'
+            | 'queue'
+            | 'payload'
+            | 'status'
+            | 'retry_count'
+            | 'max_retries'
+            | 'error_message'
+            | 'result'
+            | 'dedupe_key'
+            | 'priority'
+            | 'run_at'
+            | 'created_at'
+            | 'started_at'
+            | 'completed_at'
+            | 'resolution'
+            | 'needs_attention'
+            | 'deferrals'
+            | 'progress'
+            | 'trace'
+            | 'created_by'
+            | 'fingerprint'
+            | 'lease'
+            | 'payload_omitted'
+          )[]
+        | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
@@ -1297,6 +1331,8 @@ export type Operations = {
     }>;
     answer: Readonly<{
       jobs: readonly Job[];
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
       pagination: Readonly<{
         total_count: number;
         page: number;
@@ -1357,6 +1393,8 @@ export type Operations = {
       }>[];
       /** Only the newest dead letters were counted. */
       groups_are_partial?: true;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
       pagination: Readonly<{
         total_count: number;
         page: number;
@@ -1367,6 +1405,25 @@ export type Operations = {
         total_is_estimate?: true;
       }>;
     }>;
+  };
+  /** Count the jobs of a list by status and queue. Counts among the jobs for which all filters hold. Large counts are estimates. */
+  countJobFacets: {
+    input: Readonly<{
+      status?: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter' | undefined;
+      dedupe_key?: string | undefined;
+      /** Prefix of the error message. */
+      error?: string | undefined;
+      /** `unresolved`: neither cancelled nor discarded. Default: any. */
+      resolution?: 'unresolved' | 'cancelled' | 'discarded' | 'any' | undefined;
+      queue?: string | undefined;
+      /** Of the last failure. */
+      fingerprint?: string | undefined;
+      /** ISO 8601 with its zone. */
+      created_from?: string | undefined;
+      /** ISO 8601 with its zone. */
+      created_to?: string | undefined;
+    }>;
+    answer: JobFacets;
   };
   /** Complete a shortened id of jobs. Lists the first 10 ids that begin with the prefix, also of archived jobs. */
   findJobIds: {
@@ -1446,6 +1503,16 @@ export type Operations = {
       reason?: string | undefined;
     }>;
     answer: Requeued | RequeuePreview;
+  };
+  /** List schedules with their next and last runs. Shows the schedules of the configuration of the process that answers. */
+  listSchedules: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      /** By name. */
+      schedules: readonly Schedule[];
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
+    }>;
   };
   /** Get one job with its failed attempts and the actions on it. Completed jobs are found until the retention deletes them. */
   getJob: {

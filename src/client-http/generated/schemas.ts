@@ -334,6 +334,30 @@ export type JobDetails = Readonly<{
   }>[];
 }>;
 
+export type JobFacets = Readonly<{
+  total_count: number;
+  /** Only if `total_count` is an estimate. */
+  total_is_estimate?: true;
+  facets: Readonly<{
+    /** Every status that the filter allows. */
+    status: readonly Readonly<{
+      value: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter';
+      count: number;
+      /** Only if it is an estimate. */
+      is_estimate?: true;
+    }>[];
+    /** The 20 most frequent among the newest 25 000 jobs. */
+    queue: readonly Readonly<{
+      value: string;
+      count: number;
+      /** Only if it is an estimate. */
+      is_estimate?: true;
+    }>[];
+  }>;
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
+}>;
+
 export type ListedMessage = Readonly<{
   id: string;
   original_topic: string;
@@ -1002,6 +1026,26 @@ export type SagaWithSteps = Readonly<{
   saga: Saga;
   /** One row per attempt, by step and then by start. */
   step_logs: readonly StepLog[];
+}>;
+
+export type Schedule = Readonly<{
+  name: string;
+  /** Minute, hour, day, month, weekday. */
+  schedule: string;
+  time_zone: string;
+  queue: string;
+  priority: number;
+  max_retries: number | null;
+  /** A process with the role `workers` has seen it; until then it does not run. */
+  known: boolean;
+  next_at: string | null;
+  due_at: string | null;
+  last: Readonly<{
+    tick_at: string;
+    fired_at: string;
+    job_id: string;
+    status: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter' | null;
+  }> | null;
 }>;
 
 export type Scope = Readonly<{

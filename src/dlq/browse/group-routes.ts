@@ -8,7 +8,7 @@ import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
-import { readClock } from '../instant.ts';
+import { readClock } from '../../platform/postgres/read-clock.ts';
 import { presentKey, timestamp, type Json } from '../present.ts';
 import { findGroup, type GroupDetails } from './find-group.ts';
 import * as schemas from './group-schemas.ts';

@@ -1,8 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { AsOf, closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { trendHours } from '../domain/group-badges.ts';
-import { AsOf } from '../schemas.ts';
 import { statuses } from '../domain/message.ts';
 
 const FingerprintText = Type.String({

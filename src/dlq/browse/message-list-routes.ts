@@ -9,7 +9,7 @@ import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { apiRoot, readInstantField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import type { Payloads } from '../domain/payloads.ts';
-import { readClock } from '../instant.ts';
+import { readClock } from '../../platform/postgres/read-clock.ts';
 import { requireWords, type Excluded, type MessageFilter } from '../message-filter.ts';
 import { masksOf, presentListedMessage, presentMessage, timestamp, type Json } from '../present.ts';
 import * as schemas from '../schemas.ts';

@@ -1,8 +1,8 @@
 import { Type, type TObject, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { closed, Instant, Timestamp } from '../../platform/http/schema-parts.ts';
+import { AsOf, closed, Instant, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/message.ts';
-import { AsOf, ListedMessageSchema, StatusSchema, TopicParameter } from '../schemas.ts';
+import { ListedMessageSchema, StatusSchema, TopicParameter } from '../schemas.ts';
 import { facetFields } from './count-facets.ts';
 
 /** Which messages are meant, as query parameters. */

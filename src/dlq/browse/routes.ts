@@ -8,7 +8,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { apiRoot, invalidField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/message.ts';
-import { readClock } from '../instant.ts';
+import { readClock } from '../../platform/postgres/read-clock.ts';
 import { masksOf, messageTag, presentWholeMessage, timestamp } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources, sourceScope } from '../sources.ts';

@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../tests/support/da
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses } from '../domain/job.ts';
+import { countFacets } from './count-facets.ts';
 import { listJobs } from './list-jobs.ts';
 import { defaultSettings } from '../domain/queue-settings.ts';
 import { groupDeadJobs } from './dead-groups.ts';
@@ -120,12 +121,40 @@ describe('in a table with every kind of job', () => {
       await listJobs(db, filter, { by: 'keyset', after: null, pageSize: 20 });
       await listJobs(db, filter, { by: 'number', offset: 20, pageSize: 20 });
       if (filter.status === 'dead_letter') await groupDeadJobs(db, filter);
+      if (filter.status === undefined) await countFacets(db, filter);
     }
     await listQueues({ db, settingsOf: () => defaultSettings, pushed: new Set() });
     const [first] = (await listJobs(db, {}, { by: 'number', offset: 0, pageSize: 1 })).jobs;
     await findJob(db, first?.jobId ?? '');
     assert.ok(plans.length > 3 * filters.length);
     for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on job_/);
+  });
+
+  test('facets add up to the table, and to what the lists of each status have', async () => {
+    for (const filter of [{}, { queue }, { error: 'error 1' }, { resolution: 'cancelled' } as const]) {
+      const { total, byStatus } = await countFacets(database.db, filter);
+      for (const { status, total: counted, isEstimate } of byStatus) {
+        const { count } = await listJobs(
+          database.db,
+          { ...filter, status },
+          { by: 'number', offset: 0, pageSize: 1 },
+        );
+        assert.deepEqual({ total: counted, isEstimate }, count, status);
+      }
+      const { jobs } = await walk(database.db, filter, 1000);
+      assert.deepEqual(total, { total: jobs.length, isEstimate: false }, JSON.stringify(filter));
+    }
+  });
+
+  test('texts that a list is not asked for are not read', async () => {
+    const page = { by: 'number', offset: 0, pageSize: 1 } as const;
+    const shows = { payload: false, result: true, progress: true };
+    const [[shown], [bare]] = [
+      (await listJobs(database.db, { queue }, page)).jobs,
+      (await listJobs(database.db, { queue }, page, shows)).jobs,
+    ];
+    assert.equal(shown?.payloadText, '{"a": 1}');
+    assert.equal(bare?.payloadText, null);
   });
 
   test('each list uses the index made for it', async () => {

@@ -1,21 +1,25 @@
+import type { Static } from 'typebox';
 import type { PageRequest } from '../../kernel/page.ts';
-import { ownFor } from '../../platform/http/access/guard-access.ts';
+import { formatTimestamp } from '../../kernel/timestamp.ts';
+import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
 import type { RouteAccess } from '../../platform/http/access/route-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
+import { readClock } from '../../platform/postgres/read-clock.ts';
 import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
 import { isJobOf } from '../jobs-table.ts';
 import { JobParams, jobScope, readInstant, readJobId, root } from '../route-parts.ts';
+import { countFacets } from './count-facets.ts';
 import { groupDeadJobs } from './dead-groups.ts';
 import { findJob, jobBytes } from './find-job.ts';
 import type { JobFilter } from './job-conditions.ts';
-import type { Job } from './job-row.ts';
+import { everyText, type Job, type ShownTexts } from './job-row.ts';
 import { listJobs } from './list-jobs.ts';
-import { presentGroup, presentJob, presentJobDetails } from './present-job.ts';
+import { presentFacets, presentGroup, presentJob, presentJobDetails, type Json } from './present-job.ts';
 import * as schemas from './schemas.ts';
 
 /** Programs that add or run jobs see those that they added, and those that they run. */
@@ -32,14 +36,6 @@ const tables: readonly TableWithIds[] = [
 const listedRowBytes = 52_000;
 
 export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>): void {
-  const jobs = {
-    slice: 'jobs',
-    items: 'jobs',
-    rowBytes: listedRowBytes,
-    cursor: () => ['uuid'] as const,
-    keyOf: ({ jobId }: Job) => [jobId],
-    present: presentJob,
-  };
   addListRoute(app, {
     ...jobs,
     path: root,
@@ -50,19 +46,51 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
       'Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
-    list: (query, page, request, names) =>
-      listPage(
-        db,
-        {
-          ...filterOf(query),
-          status: query.status,
-          dedupeKey: query.dedupe_key,
-          names,
-          own: ownFor(request),
-        },
-        page,
-      ),
+    present: (job, { fields }) => withFields(presentJob(job), fields),
+    async list(query, page, request, names) {
+      const asOf = await readClock(db);
+      const filter = listFilterOf(query, { names, own: ownFor(request) });
+      const listed = await listPage(db, { filter, page, shows: shownTexts(query.fields) });
+      return { ...listed, more: { as_of: formatTimestamp(asOf) } };
+    },
   });
+  addFacetsRoute(app, db);
+  addDeadRoute(app, db);
+  addJobIdRoute(app, db);
+  addJobDetails(app, db);
+}
+
+const jobs = {
+  slice: 'jobs',
+  items: 'jobs',
+  rowBytes: listedRowBytes,
+  cursor: () => ['uuid'] as const,
+  keyOf: ({ jobId }: Job) => [jobId],
+};
+
+function addFacetsRoute(app: HttpApp, db: Queryable): void {
+  app.get(
+    `${root}/facets`,
+    {
+      config: { access: { ...viewJobs, scope: { by: 'queues', in: 'list' } } },
+      schema: {
+        operationId: 'countJobFacets',
+        summary: 'Count the jobs of a list by status and queue',
+        description: 'Counts among the jobs for which all filters hold. Large counts are estimates.',
+        querystring: schemas.JobFacetsQuery,
+        response: { 200: schemas.JobFacetsSchema },
+      },
+    },
+    async (request, reply) => {
+      const asOf = await readClock(db);
+      const scope = { names: namesFor(request), own: ownFor(request) };
+      const facets = await countFacets(db, listFilterOf(request.query, scope));
+      return reply.send({ ...presentFacets(facets), as_of: formatTimestamp(asOf) });
+    },
+  );
+}
+
+function addDeadRoute(app: HttpApp, db: Queryable): void {
   addListRoute(app, {
     ...jobs,
     path: `${root}/dead`,
@@ -72,6 +100,7 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
+    present: presentJob,
     async list(query, page, request, names) {
       const filter: JobFilter = {
         ...filterOf(query),
@@ -81,17 +110,19 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
         status: 'dead_letter',
         resolution: query.resolution ?? 'unresolved',
       };
+      const asOf = await readClock(db);
       const [listed, { groups, isPartial }] = await Promise.all([
-        listPage(db, filter, page),
+        listPage(db, { filter, page }),
         groupDeadJobs(db, filter),
       ]);
-      const more = { groups: groups.map(presentGroup), ...(isPartial ? { groups_are_partial: true } : {}) };
+      const more = {
+        groups: groups.map(presentGroup),
+        ...(isPartial ? { groups_are_partial: true } : {}),
+        as_of: formatTimestamp(asOf),
+      };
       return { ...listed, more };
     },
   });
-
-  addJobIdRoute(app, db);
-  addJobDetails(app, db);
 }
 
 function addJobDetails(app: HttpApp, db: Queryable): void {
@@ -144,8 +175,36 @@ function filterOf(query: FilterQuery): JobFilter {
   };
 }
 
-async function listPage(db: Queryable, filter: JobFilter, page: PageRequest): Promise<Listed<Job>> {
+type ListQuery = Static<typeof schemas.JobFacetsQuery>;
+
+function listFilterOf(query: ListQuery, scope: Pick<JobFilter, 'names' | 'own'>): JobFilter {
+  const { status, dedupe_key: dedupeKey, error, resolution } = query;
+  return { ...filterOf(query), status, dedupeKey, error, resolution, ...scope };
+}
+
+/** Without the texts that nobody asked for. */
+function shownTexts(fields: readonly string[] | undefined): ShownTexts {
+  if (fields === undefined) return everyText;
+  const isAsked = (...names: readonly string[]): boolean => names.some((name) => fields.includes(name));
+  return {
+    payload: isAsked('payload', 'payload_omitted'),
+    result: isAsked('result'),
+    progress: isAsked('progress'),
+  };
+}
+
+/** The id is always there: without it a row could not be named. */
+function withFields(job: Json, fields: readonly string[] | undefined): Json {
+  if (fields === undefined) return job;
+  return Object.fromEntries(
+    Object.entries(job).filter(([name]) => name === 'job_id' || fields.includes(name)),
+  );
+}
+
+type PageOptions = Readonly<{ filter: JobFilter; page: PageRequest; shows?: ShownTexts }>;
+
+async function listPage(db: Queryable, { filter, page, shows }: PageOptions): Promise<Listed<Job>> {
   const at = page.by === 'number' ? page : { ...page, after: page.after?.[0] ?? null };
-  const { jobs, next, ...listed } = await listJobs(db, filter, at);
-  return { items: jobs, resumeAfter: next === null ? null : [next], ...listed };
+  const { jobs: items, next, ...listed } = await listJobs(db, filter, at, shows);
+  return { items, resumeAfter: next === null ? null : [next], ...listed };
 }

@@ -34,6 +34,10 @@ export type Job = Readonly<{
 const listedBytes = 16_384;
 const listedErrorLength = 2000;
 
+/** Which JSON texts are read: they are most of a row. */
+export type ShownTexts = Readonly<Record<'payload' | 'result' | 'progress', boolean>>;
+export const everyText: ShownTexts = { payload: true, result: true, progress: true };
+
 /** Of the row `t`. */
 export const jobColumns: Sql = sql`
   t.job_id, t.queue, t.status, t.retry_count, t.max_retries, t.dedupe_key, t.priority, t.run_at,
@@ -43,19 +47,21 @@ export const jobColumns: Sql = sql`
 /** Larger values exist only if they were stored before there was a limit. */
 export const wholeTexts: Sql = sql`t.error_message, ${texts(MAX_JSON_BYTES)}`;
 
-export const listedTexts: Sql = sql`
-  left(t.error_message, ${listedErrorLength}) AS error_message, ${texts(listedBytes)}`;
+export function listedTexts(shows: ShownTexts): Sql {
+  return sql`left(t.error_message, ${listedErrorLength}) AS error_message, ${texts(listedBytes, shows)}`;
+}
 
 /** Bytes of one job in a response. */
 export const shownBytes: Sql = sql`(
   ${shownUpTo(sql`t.payload`)} + ${shownUpTo(sql`t.result`)} + ${shownUpTo(sql`t.progress`)})`;
 
 /** The limit applies to the text: the column may be compressed, and its numbers are written out. */
-function texts(maxBytes: number): Sql {
-  const text = (json: Sql): Sql => sql`CASE WHEN ${isWithin(json, maxBytes)} THEN ${json}::text END`;
+function texts(maxBytes: number, shows = everyText): Sql {
+  const text = (json: Sql, isShown: boolean): Sql =>
+    isShown ? sql`CASE WHEN ${isWithin(json, maxBytes)} THEN ${json}::text END` : sql`NULL::text`;
   return sql`
-  ${text(sql`t.payload`)} AS payload_text, ${text(sql`t.result`)} AS result_text,
-  ${text(sql`t.progress`)} AS progress_text`;
+  ${text(sql`t.payload`, shows.payload)} AS payload_text, ${text(sql`t.result`, shows.result)} AS result_text,
+  ${text(sql`t.progress`, shows.progress)} AS progress_text`;
 }
 
 /** The uncompressed column takes up to six times its text. The first test avoids writing out a value to measure it. */

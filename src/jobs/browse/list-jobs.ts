@@ -1,7 +1,15 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { allOf, conditionsOf, type Conditions, type JobFilter } from './job-conditions.ts';
-import { jobColumns, jobOf, listedTexts, type Job, type JobRow } from './job-row.ts';
+import {
+  everyText,
+  jobColumns,
+  jobOf,
+  listedTexts,
+  type Job,
+  type JobRow,
+  type ShownTexts,
+} from './job-row.ts';
 
 export type ListPage =
   | Readonly<{ by: 'number'; offset: number; pageSize: number }>
@@ -32,10 +40,15 @@ const countScanLimit = 25_000;
  * A page may be short or empty and still have a next one, if the scan limit was reached first. A list by keyset
  * continues from there. A list by page number ends there, and `next` says where a keyset would continue.
  */
-export async function listJobs(db: Queryable, filter: JobFilter, page: ListPage): Promise<JobPage> {
+export async function listJobs(
+  db: Queryable,
+  filter: JobFilter,
+  page: ListPage,
+  shows = everyText,
+): Promise<JobPage> {
   const offset = page.by === 'number' ? page.offset : 0;
   const after = page.by === 'keyset' ? page.after : null;
-  const { rows, count } = await selectPage(db, filter, { limit: page.pageSize + 1, offset, after });
+  const { rows, count } = await selectPage(db, filter, { limit: page.pageSize + 1, offset, after, shows });
   const found = rows.filter(isJobRow).map(jobOf);
   const jobs = found.slice(0, page.pageSize);
   if (found.length > page.pageSize) {
@@ -47,13 +60,19 @@ export async function listJobs(db: Queryable, filter: JobFilter, page: ListPage)
   return { jobs, count, hasNext: next !== null, next };
 }
 
-type Window = Readonly<{ limit: number; offset: number; after: string | null }>;
+type Window = Readonly<{ limit: number; offset: number; after: string | null; shows: ShownTexts }>;
 
 /** `scanned_to`: the last row that was checked, if the scan limit was reached; older rows may match too. */
 type ListedRow = (JobRow | Readonly<{ job_id: null }>) & Readonly<{ scanned_to: string | null }>;
 
 function isJobRow(row: ListedRow): row is ListedRow & JobRow {
   return row.job_id !== null;
+}
+
+/** How many match, exactly or as an estimate. */
+export async function countJobs(db: Queryable, filter: JobFilter): Promise<Count> {
+  const conditions = conditionsOf(filter);
+  return (await countFew(db, conditions)) ?? countByScan(db, conditions);
 }
 
 async function selectPage(
@@ -70,7 +89,7 @@ async function selectPage(
 }
 
 /** The columns that conditions read. */
-const filterColumns: Sql = sql`
+export const filterColumns: Sql = sql`
   t.job_id, t.queue, t.status, t.dedupe_key, t.created_at, t.resolution, t.error_message, t.fingerprint,
   t.created_by, t.claimed_by, t.lease_owner`;
 
@@ -132,7 +151,7 @@ function pageStatement({ scope, rest, few }: Conditions, window: Window, isFew: 
       ORDER BY t.job_id DESC
       LIMIT ${limit} OFFSET ${offset}
     )
-    SELECT ${jobColumns}, ${listedTexts}, scan.scanned_to
+    SELECT ${jobColumns}, ${listedTexts(window.shows)}, scan.scanned_to
     FROM (SELECT CASE WHEN (SELECT count(*) FROM page) < ${limit} THEN (${scannedTo}) END AS scanned_to) AS scan
     LEFT JOIN (page JOIN jobs.job_queue t ON t.job_id = page.job_id) ON true
     ORDER BY t.job_id DESC`;

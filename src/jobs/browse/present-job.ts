@@ -2,13 +2,14 @@ import { formatInstant } from '../../kernel/timestamp.ts';
 import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { statuses } from '../domain/job.ts';
 import { presentPause } from '../route-parts.ts';
+import type { Facets } from './count-facets.ts';
 import type { DeadGroup } from './dead-groups.ts';
 import type { FailedAttempt, JobAction, JobDetails } from './find-job.ts';
 import type { Job } from './job-row.ts';
 import type { Count } from './list-jobs.ts';
 import type { ListedQueue, TargetDown } from './list-queues.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
 const raw = (text: string | null): RawJson | null => (text === null ? null : rawJson(text));
 
@@ -81,6 +82,22 @@ function presentAction(action: JobAction): Json {
 
 export function presentGroup({ queue, fingerprint, error, count, lastAt }: DeadGroup): Json {
   return { queue, fingerprint, error, count, last_at: formatInstant(lastAt) };
+}
+
+export function presentFacets({ total: all, byStatus, byQueue }: Facets): Json {
+  const present = (value: string, { total: count, isEstimate }: Count): Json => ({
+    value,
+    count,
+    ...(isEstimate ? { is_estimate: true } : {}),
+  });
+  return {
+    total_count: all.total,
+    ...(all.isEstimate ? { total_is_estimate: true } : {}),
+    facets: {
+      status: byStatus.map((counted) => present(counted.status, counted)),
+      queue: byQueue.map((counted) => present(counted.queue, counted)),
+    },
+  };
 }
 
 export function presentQueue(queue: ListedQueue): Json {

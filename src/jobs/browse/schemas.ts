@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { AsOf, closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { resolutions, statuses } from '../domain/job.ts';
 import { resolutionFilters } from './job-conditions.ts';
 
@@ -10,42 +10,48 @@ const Fingerprint = Type.String({
   description: 'The same for failures with the same cause.',
   examples: ['v2:3b0e6c1f9a7d42588c1e0f6a5d9b7c34'],
 });
-const listParameters = {
+const listFilter = {
   queue: Type.Optional(Type.String({ examples: ['mail'], minLength: 1, maxLength: 100 })),
   fingerprint: Type.Optional(
     Type.String({ minLength: 1, maxLength: 100, description: 'Of the last failure.' }),
   ),
   created_from: Type.Optional(Instant),
   created_to: Type.Optional(Instant),
-  ...pageParameters,
 };
 
-export const JobListQuery = Type.Object(
-  {
-    status: Type.Optional(StatusSchema),
-    dedupe_key: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
-    ...listParameters,
-  },
-  closed,
-);
+const ErrorPrefix = Type.String({
+  examples: ['SMTP 451: try again later'],
+  minLength: 1,
+  maxLength: 1000,
+  description: 'Prefix of the error message.',
+});
+
+/** What the list filters by, and what its facets count. */
+const jobFilter = {
+  status: Type.Optional(StatusSchema),
+  dedupe_key: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+  error: Type.Optional(ErrorPrefix),
+  resolution: Type.Optional(
+    Type.Enum([...resolutionFilters], {
+      description: '`unresolved`: neither cancelled nor discarded. Default: any.',
+    }),
+  ),
+  ...listFilter,
+};
+
+export const JobFacetsQuery = Type.Object(jobFilter, closed);
 
 export const DeadListQuery = Type.Object(
   {
-    error: Type.Optional(
-      Type.String({
-        examples: ['SMTP 451: try again later'],
-        minLength: 1,
-        maxLength: 1000,
-        description: 'Prefix of the error message.',
-      }),
-    ),
+    error: Type.Optional(ErrorPrefix),
     resolution: Type.Optional(
       Type.Enum([...resolutionFilters], {
         default: 'unresolved',
         description: 'Default: only those neither cancelled nor discarded.',
       }),
     ),
-    ...listParameters,
+    ...listFilter,
+    ...pageParameters,
   },
   closed,
 );
@@ -99,6 +105,21 @@ const job = {
 
 const JobSchema = Type.Object(job, { title: 'Job' });
 
+export const JobListQuery = Type.Object(
+  {
+    ...jobFilter,
+    fields: Type.Optional(
+      Type.Array(Type.Enum(Object.keys(job)), {
+        minItems: 1,
+        maxItems: Object.keys(job).length,
+        description: 'Only these fields of each job, and `job_id`. May be repeated.',
+      }),
+    ),
+    ...pageParameters,
+  },
+  closed,
+);
+
 const JobPaginationSchema = Type.Object({
   ...PaginationSchema.properties,
   next_cursor: Type.Optional(
@@ -114,8 +135,33 @@ const JobPaginationSchema = Type.Object({
 
 export const JobListSchema: TSchema = Type.Object({
   jobs: Type.Array(JobSchema),
+  as_of: AsOf,
   pagination: JobPaginationSchema,
 });
+
+const facetOf = (value: TSchema): TSchema =>
+  Type.Object({
+    value,
+    count: Type.Integer({ minimum: 0, examples: [12] }),
+    is_estimate: Type.Optional(Type.Literal(true, { description: 'Only if it is an estimate.' })),
+  });
+
+export const JobFacetsSchema: TSchema = Type.Object(
+  {
+    total_count: Type.Integer({ minimum: 0, examples: [12] }),
+    total_is_estimate: Type.Optional(
+      Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
+    ),
+    facets: Type.Object({
+      status: Type.Array(facetOf(StatusSchema), { description: 'Every status that the filter allows.' }),
+      queue: Type.Array(facetOf(Type.String({ examples: ['mail'] })), {
+        description: 'The 20 most frequent among the newest 25 000 jobs.',
+      }),
+    }),
+    as_of: AsOf,
+  },
+  { title: 'JobFacets' },
+);
 
 export const JobDetailsSchema: TSchema = Type.Object(
   {
@@ -175,5 +221,6 @@ export const DeadListSchema: TSchema = Type.Object({
   groups_are_partial: Type.Optional(
     Type.Literal(true, { description: 'Only the newest dead letters were counted.' }),
   ),
+  as_of: AsOf,
   pagination: JobPaginationSchema,
 });

@@ -11,6 +11,11 @@ export const closed = { additionalProperties: false } as const;
 
 export const Timestamp = Type.String({ format: 'date-time' });
 
+export const AsOf = {
+  ...Timestamp,
+  description: 'The time of the database when it was read: the answer is at least as new.',
+};
+
 /**
  * What the handler checks, because its error says more than a validator's. The API description shows these keywords
  * in place of the schema's own.
