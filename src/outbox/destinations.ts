@@ -9,6 +9,10 @@ export type Destination = Readonly<{
   /** Used by the system itself: callers cannot post to it, it has no ledger, and its dead orders notify nobody. */
   isInternal: boolean;
   policy: SendPolicy;
+  /** How many orders one process sends to it at once. */
+  maxInFlight: number;
+  /** It can be asked whether an order has had its effect. */
+  hasStatusUrl: boolean;
   /** Validates a request against the destination's JSON Schema; empty if it is valid or there is no schema. */
   flawsOf: (request: unknown) => readonly RequestFlaw[];
 }>;

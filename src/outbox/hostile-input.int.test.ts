@@ -176,7 +176,10 @@ describe('an invalid query', () => {
   for (const query of [
     'status=QUEUED',
     'status=',
-    'status=queued&status=sent',
+    'status=queued&status=sold',
+    'destination=a&destination=b',
+    'error_code=unknown',
+    'error_code=UNKNOWN&error_code=X',
     'destination=',
     `destination=${'d'.repeat(256)}`,
     'destination=%00',

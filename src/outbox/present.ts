@@ -1,7 +1,7 @@
 import { formatInstant } from '../kernel/timestamp.ts';
 import { rawJson, type RawJson } from '../platform/http/raw-json.ts';
 import type { AttemptSummary, AuditEntry } from './domain/attempts.ts';
-import type { Order, OrderDetails } from './domain/order-details.ts';
+import type { LanePosition, Order, OrderDetails } from './domain/order-details.ts';
 
 /** Orders as the API shows them. */
 
@@ -42,11 +42,20 @@ export function presentOrder(order: Order): Json {
   };
 }
 
-export function presentOrderDetails({ order, attempts, audit }: OrderDetails): Json {
+export function presentOrderDetails({ order, attempts, audit, lane }: OrderDetails): Json {
   return {
     ...presentOrder(order),
+    lane: lane === null ? null : presentLane(lane),
     attempts: attempts.map(presentAttempt),
     audit: audit.map(presentAudit),
+  };
+}
+
+function presentLane({ blockedById, behind, isLowerBound }: LanePosition): Json {
+  return {
+    blocked_by_id: blockedById,
+    behind,
+    ...(isLowerBound ? { behind_is_lower_bound: true } : {}),
   };
 }
 

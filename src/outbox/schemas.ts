@@ -150,7 +150,28 @@ export const AttemptSchema = Type.Object({
   outside_id: nullable(Type.String()),
 });
 
+const LaneSchema = Type.Object(
+  {
+    blocked_by_id: nullable(
+      Type.Integer({
+        minimum: 1,
+        description: 'The first order of the key that is neither sent nor resolved.',
+      }),
+    ),
+    behind: Type.Integer({ minimum: 0, description: 'How many orders of the key wait for this one.' }),
+    behind_is_lower_bound: Type.Optional(
+      Type.Literal(true, { description: 'Set if more orders wait than were counted.' }),
+    ),
+  },
+  { description: 'The place in its ordering key; null without one, and once it is sent or resolved.' },
+);
+
 export const OrderDetailsSchema: TSchema = Type.Object(
-  { ...orderFields, attempts: Type.Array(AttemptSchema), audit: Type.Array(AuditSchema) },
+  {
+    ...orderFields,
+    lane: nullable(LaneSchema),
+    attempts: Type.Array(AttemptSchema),
+    audit: Type.Array(AuditSchema),
+  },
   { title: 'OrderDetails' },
 );

@@ -271,10 +271,10 @@ test('list filters, reads single pages, and all pages up to the limit', async ()
 test('destinations prints the waiting orders', async () => {
   const out = await eventually(async () => {
     const shown = await ok('destinations');
-    assert.match(shown, /^broker +http +none +0 +- +0 +sending$/m);
+    assert.match(shown, /^broker +http +none +0 +- +0 +0 +sending$/m);
     return shown;
   });
-  assert.match(out, /^NAME +TYPE +IDEMPOTENCY +WAITING +LAG +IN FLIGHT +STATE\n/);
+  assert.match(out, /^NAME +TYPE +IDEMPOTENCY +WAITING +LAG +DEAD +IN FLIGHT +STATE\n/);
   assert.match(out, /^closed +http +none +[1-9]/m);
 });
 

@@ -3,6 +3,7 @@ import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../ou
 import type { Printer } from '../output/printer.ts';
 import type { Column, Tone } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
+import type { Input } from '../slice/define-command.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { statusColumn, statuses, statusOf, toneOf, type Order } from './order.ts';
 
@@ -45,24 +46,30 @@ type KeyUse = Readonly<{
   attempts: readonly Attempt[];
 }>;
 
+const filters: readonly Input[] = [
+  { flags: '--status <status>', text: 'only orders in this status', choices: statuses },
+  { flags: '--destination <name>', text: 'only orders to this destination' },
+  { flags: '--ordering-key <key>', text: 'only orders with this ordering key' },
+  { flags: '--key <key>', text: 'only the order with this idempotency key', field: 'idempotency_key' },
+  { flags: '--error-code <code>', text: 'only orders whose last error begins with this code' },
+  { flags: '--fingerprint <fingerprint>', text: 'only orders whose last error has this fingerprint' },
+  {
+    flags: '--from <time>',
+    text: 'only orders created at or after this ISO 8601 time',
+    field: 'created_from',
+  },
+  { flags: '--to <time>', text: 'only orders created before this ISO 8601 time', field: 'created_to' },
+  { flags: '--needs-attention', text: 'only dead orders that are neither skipped nor superseded' },
+  { flags: '--in-doubt', text: 'only orders not sent that may have had their effect' },
+  { flags: '--held', text: 'only orders that wait for an earlier one of their ordering key' },
+];
+
 export const list = listCommand<Order>({
   name: 'list',
   description: 'list orders, newest first',
   route: 'GET /api/v1/outbox/orders',
   items: 'orders',
-  inputs: [
-    { flags: '--status <status>', text: 'only orders in this status', choices: statuses },
-    { flags: '--destination <name>', text: 'only orders to this destination' },
-    { flags: '--key <key>', text: 'only the order with this idempotency key', field: 'idempotency_key' },
-    { flags: '--fingerprint <fingerprint>', text: 'only orders whose last error has this fingerprint' },
-    {
-      flags: '--from <time>',
-      text: 'only orders created at or after this ISO 8601 time',
-      field: 'created_from',
-    },
-    { flags: '--to <time>', text: 'only orders created before this ISO 8601 time', field: 'created_to' },
-    { flags: '--needs-attention', text: 'only dead orders that are neither skipped nor superseded' },
-  ],
+  inputs: filters,
   examples: [
     'redrive outbox list --needs-attention',
     'redrive outbox list --destination broker --status failed --from 2026-02-20T00:00:00Z',
@@ -80,8 +87,38 @@ export const list = listCommand<Order>({
   ],
 });
 
+type FacetValue = Readonly<{ value: string; count: number }>;
+
+export const facets = apiCommand<
+  Readonly<{
+    total_count: number;
+    total_is_estimate?: true;
+    sampled?: number;
+    facets: Readonly<Record<string, readonly FacetValue[]>>;
+  }>
+>({
+  name: 'facets',
+  description: 'count orders by status, destination, error code and fingerprint',
+  route: 'GET /api/v1/outbox/orders/facets',
+  inputs: filters,
+  examples: ['redrive outbox facets', 'redrive outbox facets --needs-attention'],
+  print(found, { print }) {
+    const about = found.sampled === undefined ? '' : `, estimated from the newest ${found.sampled}`;
+    print.line(`${found.total_is_estimate === true ? 'about ' : ''}${found.total_count} orders${about}`);
+    for (const [field, values] of Object.entries(found.facets))
+      showRows<FacetValue>(
+        print,
+        field.replaceAll('_', ' '),
+        [numberColumn('COUNT', ({ count }) => count), textColumn('VALUE', ({ value }) => value)],
+        values,
+      );
+  },
+});
+
+type Lane = Readonly<{ blocked_by_id: number | null; behind: number; behind_is_lower_bound?: true }>;
+
 export const show = apiCommand<
-  Order & Readonly<{ attempts: readonly Attempt[]; audit: readonly AuditEntry[] }>
+  Order & Readonly<{ lane: Lane | null; attempts: readonly Attempt[]; audit: readonly AuditEntry[] }>
 >({
   name: 'show',
   description: 'show an order with its request, attempts and audit log',
@@ -89,7 +126,7 @@ export const show = apiCommand<
   inputs: [{ flags: '<id>', text: 'order id' }],
   examples: ['redrive outbox show 1042'],
   print(order, { print, now }) {
-    showFacts(print, orderFacts(order, now));
+    showFacts(print, [...orderFacts(order, now), ...laneFacts(order.lane)]);
     showJson(print, 'request', order.request);
     showAttempts(print, order.attempts);
     showRows(print, 'audit', auditColumns, order.audit);
@@ -147,7 +184,6 @@ function orderFacts(order: Order, now: Date): readonly Fact[] {
     ['key', order.idempotency_key],
     ['destination', order.destination],
     ['ordering key', order.ordering_key],
-    ['blocked by', order.held ? 'an earlier order with the same ordering key' : null],
     ['retries', String(order.retry_count)],
     ['next attempt', instantFact(order.next_attempt_at, now)],
     ['last error', order.last_error],
@@ -165,6 +201,15 @@ function orderFacts(order: Order, now: Date): readonly Fact[] {
     ['request digest', order.request_digest],
     ['created', instantFact(order.created_at, now)],
     ['updated', instantFact(order.updated_at, now)],
+  ];
+}
+
+function laneFacts(lane: Lane | null): readonly Fact[] {
+  if (lane === null) return [];
+  const { blocked_by_id: first, behind, behind_is_lower_bound: isLowerBound = false } = lane;
+  return [
+    ['blocked by', first === null ? null : `order ${first}, which has the same ordering key`],
+    ['blocks', behind === 0 ? null : `${isLowerBound ? 'at least ' : ''}${behind} later orders of its key`],
   ];
 }
 

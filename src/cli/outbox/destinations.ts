@@ -12,6 +12,7 @@ type Destination = Readonly<{
   circuit: Readonly<{ state: string; reason?: string | null; next_probe_at?: string | null }> | null;
   lag_seconds: number | null;
   waiting: number;
+  needs_attention: number;
   waiting_is_lower_bound?: true;
   in_flight: Readonly<{ here: number; all: number }>;
 }>;
@@ -26,6 +27,7 @@ const columns: readonly Column<Destination>[] = [
     waiting_is_lower_bound === true ? `>= ${waiting}` : waiting,
   ),
   numberColumn('LAG', ({ lag_seconds }) => (lag_seconds === null ? null : `${Math.round(lag_seconds)}s`)),
+  numberColumn('DEAD', ({ needs_attention: dead }) => dead),
   numberColumn('IN FLIGHT', ({ in_flight }) => in_flight.all),
   {
     title: 'STATE',

@@ -22,6 +22,7 @@ import type {
   MessageFacets,
   Order,
   OrderDetails,
+  OrderFacets,
   Proof,
   Queue,
   QueuePause,
@@ -1680,15 +1681,25 @@ export type Operations = {
           reason?: string;
           next_probe_at?: string;
         }> | null;
+        asks_status: boolean | null;
+        retry_max: number | null;
         lag_seconds: number | null;
+        lag_p99_seconds: number | null;
         waiting: number;
         /** Set if more orders wait than were counted. */
         waiting_is_lower_bound?: true;
+        /** Dead orders that are not yet resolved. */
+        needs_attention: number;
+        /** Set if there are more than were counted. */
+        needs_attention_is_lower_bound?: true;
         in_flight: Readonly<{
           here: number;
           all: number;
+          limit_here: number | null;
         }>;
       }>[];
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Get the recorded effect of an idempotency key. Shows what was requested under the key, every attempt, and the result. */
@@ -1698,12 +1709,16 @@ export type Operations = {
     }>;
     answer: Proof;
   };
-  /** List orders, newest first. Filters by status, destination, key, fingerprint, time and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** List orders, newest first. Lists the orders for which all filters hold. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listOrders: {
     input: Readonly<{
-      status?: 'queued' | 'sending' | 'sent' | 'failed' | 'dead' | undefined;
+      /** May be repeated: one of these. */
+      status?: readonly ('queued' | 'sending' | 'sent' | 'failed' | 'dead')[] | undefined;
       destination?: string | undefined;
+      ordering_key?: string | undefined;
       idempotency_key?: string | undefined;
+      /** The code with which the last error begins. */
+      error_code?: string | undefined;
       /** Of the last error. */
       fingerprint?: string | undefined;
       /** ISO 8601 with its zone. */
@@ -1712,6 +1727,10 @@ export type Operations = {
       created_to?: string | undefined;
       /** Only dead orders that are not yet resolved. */
       needs_attention?: true | undefined;
+      /** Only orders not sent of which an attempt may have had its effect. */
+      in_doubt?: true | undefined;
+      /** Only orders that wait for an earlier one of their ordering key. */
+      held?: true | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
@@ -1729,6 +1748,8 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Add an order. Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. The header `idempotency-key` must equal `idempotency_key` in the body. */
@@ -1746,6 +1767,31 @@ export type Operations = {
       trace_id?: string | undefined;
     }>;
     answer: AcceptedOrder;
+  };
+  /** Count orders by status, destination, error code and fingerprint. Shows the 20 most frequent values of each field among the orders for which all filters hold. Exact up to 10 000 matches; beyond that the newest 10 000 are scaled. */
+  countOrderFacets: {
+    input: Readonly<{
+      /** May be repeated: one of these. */
+      status?: readonly ('queued' | 'sending' | 'sent' | 'failed' | 'dead')[] | undefined;
+      destination?: string | undefined;
+      ordering_key?: string | undefined;
+      idempotency_key?: string | undefined;
+      /** The code with which the last error begins. */
+      error_code?: string | undefined;
+      /** Of the last error. */
+      fingerprint?: string | undefined;
+      /** ISO 8601 with its zone. */
+      created_from?: string | undefined;
+      /** ISO 8601 with its zone. */
+      created_to?: string | undefined;
+      /** Only dead orders that are not yet resolved. */
+      needs_attention?: true | undefined;
+      /** Only orders not sent of which an attempt may have had its effect. */
+      in_doubt?: true | undefined;
+      /** Only orders that wait for an earlier one of their ordering key. */
+      held?: true | undefined;
+    }>;
+    answer: OrderFacets;
   };
   /** Get one order with its attempts and audit log. Finds live and archived orders. */
   getOrder: {

@@ -79,6 +79,7 @@ export const operations = {
   getLedgerEntry: { method: 'GET', path: '/api/v1/outbox/ledger/{key}' },
   listOrders: { method: 'GET', path: '/api/v1/outbox/orders' },
   addOrder: { method: 'POST', path: '/api/v1/outbox/orders', takesKey: true },
+  countOrderFacets: { method: 'GET', path: '/api/v1/outbox/orders/facets' },
   getOrder: { method: 'GET', path: '/api/v1/outbox/orders/{id}' },
   cancelOrder: { method: 'POST', path: '/api/v1/outbox/orders/{id}/cancel' },
   skipOrder: { method: 'POST', path: '/api/v1/outbox/orders/{id}/skip' },

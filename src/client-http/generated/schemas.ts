@@ -607,6 +607,13 @@ export type OrderDetails = Readonly<{
   request_omitted?: true;
   /** Too large to show: more than 16 KiB in lists, more than 16 MiB elsewhere. */
   response_omitted?: true;
+  lane: Readonly<{
+    blocked_by_id: number | null;
+    /** How many orders of the key wait for this one. */
+    behind: number;
+    /** Set if more orders wait than were counted. */
+    behind_is_lower_bound?: true;
+  }> | null;
   attempts: readonly Readonly<{
     no: number;
     started_at: string | null;
@@ -635,6 +642,38 @@ export type OrderDetails = Readonly<{
     actor: string;
     reason: string | null;
   }>[];
+}>;
+
+export type OrderFacets = Readonly<{
+  total_count: number;
+  /** Only if `total_count` is an estimate. */
+  total_is_estimate?: true;
+  /** Only if the counts are estimates, scaled from so many of the newest matches. */
+  sampled?: number;
+  facets: Readonly<{
+    /** The 20 most frequent. */
+    status: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    destination: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    error_code: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    fingerprint: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+  }>;
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
 }>;
 
 export type Proof = Readonly<{

@@ -221,5 +221,7 @@ const anyDestination = {
     backoff: { initialMs: 1, maxMs: 1, jitter: 0 },
     maxAgeMs: 1,
   },
+  maxInFlight: 1,
+  hasStatusUrl: false,
   flawsOf: (): readonly { field: string; reason: string; message: string }[] => [],
 } as const;

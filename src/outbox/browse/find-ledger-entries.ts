@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isIdempotencyKey } from '../domain/idempotency-key.ts';
-import type { OrderDetails } from '../domain/order-details.ts';
+import type { OrderHistory } from '../domain/order-details.ts';
 import { addHistory, findOrder } from './find-order.ts';
 
 /** One use of an idempotency key; once it is archived, the key can be used again. */
@@ -23,7 +23,7 @@ export type LedgerEntry = Readonly<{
 }>;
 
 /** A ledger entry and its order: the proof of whether the effect has happened. */
-export type Proof = Readonly<{ entry: LedgerEntry; details: OrderDetails | null }>;
+export type Proof = Readonly<{ entry: LedgerEntry; details: OrderHistory | null }>;
 
 /** Older uses of a key are not shown. */
 const entryLimit = 20;

@@ -1,8 +1,9 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { attemptsOf, type AuditEntry } from '../domain/attempts.ts';
-import type { Order, OrderDetails } from '../domain/order-details.ts';
+import type { Order, OrderDetails, OrderHistory } from '../domain/order-details.ts';
 import { orderNotFound } from '../order-requests.ts';
+import { findLanePosition } from './lane-position.ts';
 import { jsonBytes, orderColumns, orderOf, wholeJson, type OrderRow } from './stored-order.ts';
 
 /** A rate-limited order can collect a row per attempt for days; only the newest rows are shown. */
@@ -22,10 +23,10 @@ export async function findOrder(db: Queryable, id: bigint): Promise<Order | null
 export async function getOrderDetails(db: Queryable, id: bigint): Promise<OrderDetails> {
   const order = await findOrder(db, id);
   if (order === null) throw orderNotFound(id);
-  return addHistory(db, order);
+  return { ...(await addHistory(db, order)), lane: await findLanePosition(db, order) };
 }
 
-export async function addHistory(db: Queryable, order: Order): Promise<OrderDetails> {
+export async function addHistory(db: Queryable, order: Order): Promise<OrderHistory> {
   const audit = await selectAudit(db, order.id);
   return { order, audit, attempts: attemptsOf(audit) };
 }

@@ -6,10 +6,12 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses } from '../domain/order.ts';
 import type { Order } from '../domain/order-details.ts';
 import { findReplay } from '../accept/insert-order.ts';
+import { countFacets } from './count-facets.ts';
 import { selectBacklogs } from './describe-destinations.ts';
 import { findLedgerEntries } from './find-ledger-entries.ts';
 import { getOrderDetails } from './find-order.ts';
-import { isByTime, listOrders, type OrderFilter } from './list-orders.ts';
+import { listOrders } from './list-orders.ts';
+import { isByTime, type OrderFilter } from './order-filter.ts';
 
 const orders = 30_000;
 const begin = Date.parse('2026-02-01T00:00:00Z');
@@ -30,7 +32,13 @@ before(async () => {
            CASE WHEN i % 3 = 0 THEN 'account-' || i % 50 END, CASE WHEN i % 3 = 0 THEN i END
     FROM generate_series(1, ${orders}) AS i`);
   await database.db.query(sql`
-    UPDATE outbox.outbox_orders SET fingerprint = 'v2:' || id % 400 WHERE status IN ('failed', 'dead')`);
+    UPDATE outbox.outbox_orders
+    SET fingerprint = 'v2:' || id % 400, in_doubt = id % 5 = 0,
+        last_error = CASE WHEN id % 5 = 0 THEN 'UNKNOWN: no answer' ELSE 'NETWORK_TIMEOUT: 3000 ms' END
+    WHERE status IN ('failed', 'dead')`);
+  await database.db.query(sql`
+    UPDATE outbox.outbox_orders SET held = true
+    WHERE ordering_key IS NOT NULL AND status IN ('queued', 'failed') AND ordering_seq % 7 = 0`);
   await database.db.query(sql`
     INSERT INTO outbox.idempo_ledger (idempotency_key, request_digest, outbox_id, http_status, response_payload)
     SELECT idempotency_key, request_digest, id, 201, '{}' FROM outbox.outbox_orders`);
@@ -69,11 +77,16 @@ const filters: readonly OrderFilter[] = [
   { createdTo: window.createdTo },
   { destination, ...window },
   { destination, needsAttention: true },
+  { status: ['failed', 'dead'] },
+  { errorCode: 'UNKNOWN' },
+  { inDoubt: true },
+  { isBlocked: true },
+  { orderingKey: 'account-7', destination },
   ...statuses.flatMap((status) => [
-    { status },
-    { status, destination },
-    { status, ...window },
-    { status, destination, ...window },
+    { status: [status] },
+    { status: [status], destination },
+    { status: [status], ...window },
+    { status: [status], destination, ...window },
   ]),
 ];
 
@@ -115,10 +128,14 @@ test('each list uses its index', async () => {
 
 function isMatch(filter: OrderFilter, order: Order): boolean {
   return (
-    (filter.status === undefined || order.status === filter.status) &&
+    (filter.status === undefined || filter.status.includes(order.status)) &&
     (filter.destination === undefined || order.destination === filter.destination) &&
     (filter.idempotencyKey === undefined || order.idempotencyKey === filter.idempotencyKey) &&
     (filter.fingerprint === undefined || order.fingerprint === filter.fingerprint) &&
+    (filter.errorCode === undefined || order.lastError?.startsWith(`${filter.errorCode}:`) === true) &&
+    (filter.inDoubt === undefined || (order.inDoubt && order.status !== 'sent')) &&
+    (filter.isBlocked === undefined || (order.isBlocked && ['queued', 'failed'].includes(order.status))) &&
+    (filter.orderingKey === undefined || order.orderingKey === filter.orderingKey) &&
     (filter.needsAttention === undefined || (order.status === 'dead' && order.resolution === null)) &&
     (filter.createdFrom === undefined || order.createdAt >= filter.createdFrom) &&
     (filter.createdTo === undefined || order.createdAt < filter.createdTo)
@@ -151,10 +168,29 @@ test('following the cursor returns every matching order once, newest first, and 
 
 test('a large total is an estimate close to the real number', async () => {
   const page = { by: 'keyset', after: null, pageSize: 1 } as const;
-  const { count } = await listOrders(database.db, { status: 'sent' }, page);
+  const { count } = await listOrders(database.db, { status: ['sent'] }, page);
   const { total, isEstimate } = count;
   assert.ok(isEstimate);
   assert.ok(Math.abs(total - (orders * 3) / 8) < orders / 20, String(total));
+});
+
+test('facets count what the same filter finds, and say if they are estimates', async () => {
+  const exact = await countFacets(database.db, { needsAttention: true, destination });
+  const page = { by: 'keyset', after: null, pageSize: 2000 } as const;
+  const listed = await listOrders(database.db, { needsAttention: true, destination }, page);
+  assert.equal(exact.sampled, null);
+  assert.deepEqual(exact.count, listed.count);
+  assert.deepEqual(exact.facets.get('status'), [{ value: 'dead', count: listed.orders.length }]);
+  const inDoubt = listed.orders.filter((order) => order.inDoubt).length;
+  assert.deepEqual(exact.facets.get('error_code')?.find(({ value }) => value === 'UNKNOWN')?.count, inDoubt);
+  assert.equal(exact.facets.get('fingerprint')?.length, 20);
+  const scaled = await countFacets(database.db, {});
+  assert.ok(scaled.count.isEstimate);
+  assert.equal(scaled.sampled, 10_001);
+  const all = scaled.facets.get('status')?.reduce((sum, { count }) => sum + count, 0) ?? 0;
+  assert.ok(Math.abs(all - scaled.count.total) <= 5, String(all));
+  const none = await countFacets(database.db, { names: [] });
+  assert.deepEqual([none.count, none.facets.get('status')], [{ total: 0, isEstimate: false }, []]);
 });
 
 test('pages by number past an estimated total still show their orders', async () => {
@@ -185,12 +221,17 @@ test('a destination with a large backlog shows a lower bound and the lag', async
     destination: 'unheard-of',
     waiting: { total: 0, isEstimate: false },
     lagSeconds: null,
+    lagP99Seconds: null,
     inFlight: 0,
+    needsAttention: { total: 0, isEstimate: false },
   });
+  assert.ok(Math.round(of('flooded')?.lagP99Seconds ?? 0) >= 3600);
   assert.equal(backlogs.length, 21);
   const inFlight = backlogs.reduce((sum, backlog) => sum + backlog.inFlight, 0);
   const waiting = backlogs.reduce((sum, backlog) => sum + backlog.waiting.total, 0);
   assert.equal(inFlight, orders / 8);
+  const dead = backlogs.reduce((sum, backlog) => sum + backlog.needsAttention.total, 0);
+  assert.equal(dead, orders / 8);
   assert.equal(waiting, (2 * orders) / 8 + 10_000);
 });
 
@@ -201,7 +242,7 @@ test('orders that need attention are found by an index when they are rare', asyn
   await database.db.query(sql`VACUUM ANALYZE outbox.outbox_orders`);
   const plans: string[] = [];
   const db = explaining(plans);
-  for (const filter of [{ needsAttention: true }, { status: 'dead' }] as const)
+  for (const filter of [{ needsAttention: true }, { status: ['dead'] }] as const)
     await listOrders(db, filter, { by: 'keyset', after: null, pageSize: 20 });
   assert.equal(plans.length, 4);
   for (const plan of plans) assert.match(plan, /using idx_outbox_orders_(status|unresolved)/);

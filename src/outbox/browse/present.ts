@@ -1,6 +1,7 @@
 import { formatInstant } from '../../kernel/timestamp.ts';
 import type { GateSnapshot } from '../domain/circuit.ts';
 import { presentAttempt, presentOrder, type Json } from '../present.ts';
+import type { Facets } from './count-facets.ts';
 import type { DescribedDestination } from './describe-destinations.ts';
 import type { Proof } from './find-ledger-entries.ts';
 
@@ -32,6 +33,15 @@ function presentProof({ entry, details }: Proof): Json {
   };
 }
 
+export function presentFacets({ count, sampled, facets }: Facets): Json {
+  return {
+    total_count: count.total,
+    ...(count.isEstimate ? { total_is_estimate: true } : {}),
+    ...(sampled === null ? {} : { sampled }),
+    facets: Object.fromEntries(facets),
+  };
+}
+
 export function presentDestination({ name, settings, status, backlog }: DescribedDestination): Json {
   return {
     name,
@@ -41,10 +51,19 @@ export function presentDestination({ name, settings, status, backlog }: Describe
     idempotency: settings?.policy.idempotency ?? null,
     throttle: status === null ? null : presentThrottle(status.snapshot),
     circuit: status === null ? null : presentCircuit(status.snapshot),
+    asks_status: settings?.hasStatusUrl ?? null,
+    retry_max: settings?.policy.retryMax ?? null,
     lag_seconds: backlog.lagSeconds,
+    lag_p99_seconds: backlog.lagP99Seconds,
     waiting: backlog.waiting.total,
     ...(backlog.waiting.isEstimate ? { waiting_is_lower_bound: true } : {}),
-    in_flight: { here: status?.inFlight ?? 0, all: backlog.inFlight },
+    needs_attention: backlog.needsAttention.total,
+    ...(backlog.needsAttention.isEstimate ? { needs_attention_is_lower_bound: true } : {}),
+    in_flight: {
+      here: status?.inFlight ?? 0,
+      all: backlog.inFlight,
+      limit_here: settings?.maxInFlight ?? null,
+    },
   };
 }
 

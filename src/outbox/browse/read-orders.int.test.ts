@@ -68,6 +68,7 @@ describe('one order', () => {
       superseded_by_id: null,
       fingerprint: null,
       archived: false,
+      lane: null,
     });
     assert.match(String(order['request_digest']), /^sha256:[0-9a-f]{64}$/);
     assert.ok(request !== null && typeof ordering_seq === 'number');
@@ -106,6 +107,15 @@ describe('lists', () => {
     assert.deepEqual(idsOf(await list(`destination=${destination}`)), [f, e, d, c, b, a]);
     assert.deepEqual(idsOf(await list(`destination=${destination}&status=queued`)), [f, e]);
     assert.deepEqual(idsOf(await list(`destination=${destination}&status=dead`)), [b, a]);
+    assert.deepEqual(idsOf(await list(`destination=${destination}&status=dead&status=sent`)), [c, b, a]);
+    assert.deepEqual(idsOf(await list(`destination=${destination}&error_code=BAD_REQUEST`)), [b, a]);
+    assert.deepEqual(idsOf(await list(`destination=${destination}&error_code=UNKNOWN`)), []);
+    const counted = await outbox.api.get<{ facets: Readonly<Record<string, unknown>> }>(
+      `${root}/orders/facets?destination=${destination}&status=dead`,
+    );
+    assert.deepEqual(counted.body.facets['status'], [{ value: 'dead', count: 2 }]);
+    assert.deepEqual(counted.body.facets['error_code'], [{ value: 'BAD_REQUEST', count: 2 }]);
+    assert.equal((await outbox.api.get(`${root}/orders/facets?page=1`)).status, 400);
     assert.deepEqual(idsOf(await list(`destination=${destination}&needs_attention=true`)), [a]);
     assert.deepEqual(idsOf(await list(`needs_attention=true&status=sent`)), []);
     const cause = (await list(`destination=${destination}&needs_attention=true`)).orders[0]?.fingerprint;
@@ -115,6 +125,28 @@ describe('lists', () => {
     const { orders } = await list(`destination=${destination}&status=sent`);
     assert.deepEqual(idsOf(await list(`idempotency_key=${orders[0]?.idempotency_key}`)), [c]);
     assert.deepEqual(idsOf(await list('idempotency_key=nobody-has-it')), []);
+  });
+
+  test('of an ordering key, each says which one it waits for and how many wait behind it', async () => {
+    const lane = { destination: 'warehouse', ordering_key: 'acct-lane' };
+    const ids: bigint[] = [];
+    for (let i = 0; i < 3; i += 1) ids.push(await outbox.placed(lane));
+    const [head = 0n, second = 0n, last = 0n] = ids;
+    await outbox.attempt(head, dead);
+    const laneOf = async (id: bigint) =>
+      (await outbox.api.get<Readonly<{ lane: unknown }>>(`${root}/orders/${id}`)).body.lane;
+    assert.deepEqual(await laneOf(head), { blocked_by_id: null, behind: 2 });
+    assert.deepEqual(await laneOf(second), { blocked_by_id: Number(head), behind: 1 });
+    assert.deepEqual(await laneOf(last), { blocked_by_id: Number(head), behind: 0 });
+    // As the dispatcher does when it comes to them.
+    await outbox.db.query(
+      sql`UPDATE outbox.outbox_orders SET held = true WHERE ordering_key = 'acct-lane' AND status = 'queued'`,
+    );
+    assert.deepEqual(idsOf(await list('ordering_key=acct-lane&held=true')), [Number(last), Number(second)]);
+    await outbox.api.post(`${root}/orders/${head}/skip`);
+    assert.deepEqual([await laneOf(head), await laneOf(second)], [null, { blocked_by_id: null, behind: 1 }]);
+    await outbox.db.query(sql`UPDATE outbox.outbox_orders SET in_doubt = true WHERE id = ${last}`);
+    assert.deepEqual(idsOf(await list('ordering_key=acct-lane&in_doubt=true')), [Number(last)]);
   });
 
   test('created_from is inclusive, created_to is exclusive', async () => {
@@ -341,12 +373,19 @@ describe('the destinations', () => {
           reason: 'BROKER_5XX: HTTP 503',
           next_probe_at: '2026-02-20T10:30:00.000+00:00',
         },
+        asks_status: false,
+        retry_max: 8,
         lag_seconds: null,
+        lag_p99_seconds: null,
         waiting: 0,
-        in_flight: { here: 3, all: 0 },
+        needs_attention: 0,
+        in_flight: { here: 3, all: 0, limit_here: 16 },
       });
       assert.deepEqual([unknown?.['type'], unknown?.['waiting'], unknown?.['idempotency']], [null, 1, null]);
-      assert.deepEqual([underWay?.['waiting'], underWay?.['in_flight']], [0, { here: 0, all: 1 }]);
+      assert.deepEqual(
+        [underWay?.['waiting'], underWay?.['in_flight']],
+        [0, { here: 0, all: 1, limit_here: null }],
+      );
       assert.deepEqual([warehouse?.['waiting'], warehouse?.['throttle']], [2, null]);
       const lag = Number(warehouse?.['lag_seconds']);
       assert.ok(lag >= 100 && lag < 200, String(lag));

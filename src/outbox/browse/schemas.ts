@@ -1,7 +1,9 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
 import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { statuses } from '../domain/order.ts';
 import { AttemptSchema, Digest, Id, OrderSchema, StatusSchema } from '../schemas.ts';
+import { facetFields } from './count-facets.ts';
 
 export const KeyParams = Type.Object({
   key: Type.String({ examples: ['order-2026-000118'], maxLength: 1000 }),
@@ -9,28 +11,81 @@ export const KeyParams = Type.Object({
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 
-export const OrderListQuery = Type.Object(
-  {
-    status: Type.Optional(StatusSchema),
-    destination: Type.Optional(Name),
-    idempotency_key: Type.Optional(Name),
-    fingerprint: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: 'Of the last error.' }),
-    ),
-    created_from: Type.Optional(Instant),
-    created_to: Type.Optional(Instant),
-    needs_attention: Type.Optional(
-      Type.Literal(true, { description: 'Only dead orders that are not yet resolved.' }),
-    ),
-    ...pageParameters,
-  },
-  closed,
-);
+const AsOf = {
+  ...Timestamp,
+  description: 'The time of the database when it was read: the answer is at least as new.',
+};
+
+const filterParameters = {
+  status: Type.Optional(
+    Type.Array(StatusSchema, {
+      minItems: 1,
+      maxItems: statuses.length,
+      description: 'May be repeated: one of these.',
+    }),
+  ),
+  destination: Type.Optional(Name),
+  ordering_key: Type.Optional(Name),
+  idempotency_key: Type.Optional(Name),
+  error_code: Type.Optional(
+    Type.String({
+      pattern: '^[A-Z0-9_]{1,64}$',
+      maxLength: 64,
+      description: 'The code with which the last error begins.',
+      examples: ['NETWORK_TIMEOUT'],
+    }),
+  ),
+  fingerprint: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Of the last error.' }),
+  ),
+  created_from: Type.Optional(Instant),
+  created_to: Type.Optional(Instant),
+  needs_attention: Type.Optional(
+    Type.Literal(true, { description: 'Only dead orders that are not yet resolved.' }),
+  ),
+  in_doubt: Type.Optional(
+    Type.Literal(true, { description: 'Only orders not sent of which an attempt may have had its effect.' }),
+  ),
+  held: Type.Optional(
+    Type.Literal(true, { description: 'Only orders that wait for an earlier one of their ordering key.' }),
+  ),
+};
+
+export const OrderFilterQuery = Type.Object(filterParameters, closed);
+
+export const OrderListQuery = Type.Object({ ...filterParameters, ...pageParameters }, closed);
 
 export const OrderListSchema: TSchema = Type.Object({
   orders: Type.Array(OrderSchema),
   pagination: PaginationSchema,
+  as_of: AsOf,
 });
+
+const FacetSchema = Type.Array(
+  Type.Object({
+    value: Type.String({ examples: ['queued'] }),
+    count: Type.Integer({ minimum: 0, examples: [12] }),
+  }),
+  { description: 'The 20 most frequent.' },
+);
+
+export const FacetsSchema: TSchema = Type.Object(
+  {
+    total_count: Type.Integer({ minimum: 0, examples: [12] }),
+    total_is_estimate: Type.Optional(
+      Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
+    ),
+    sampled: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Only if the counts are estimates, scaled from so many of the newest matches.',
+      }),
+    ),
+    facets: Type.Object(Object.fromEntries(facetFields.map((field) => [field, FacetSchema]))),
+    as_of: AsOf,
+  },
+  { title: 'OrderFacets' },
+);
 
 const proofFields = {
   idempotency_key: Type.String({ examples: ['order-2026-000118'] }),
@@ -92,12 +147,28 @@ export const DestinationsSchema: TSchema = Type.Object({
           next_probe_at: Type.Optional(Timestamp),
         }),
       ),
+      asks_status: nullable(
+        Type.Boolean({ description: 'It can be asked whether an order has had its effect.' }),
+      ),
+      retry_max: nullable(Type.Integer({ description: 'Retries after the first send.' })),
       lag_seconds: nullable(Type.Number({ description: 'Age of the oldest waiting order.' })),
+      lag_p99_seconds: nullable(
+        Type.Number({ description: '99 of 100 waiting orders are younger; of those that were counted.' }),
+      ),
       waiting: Type.Integer(),
       waiting_is_lower_bound: Type.Optional(
         Type.Literal(true, { description: 'Set if more orders wait than were counted.' }),
       ),
-      in_flight: Type.Object({ here: Type.Integer(), all: Type.Integer() }),
+      needs_attention: Type.Integer({ description: 'Dead orders that are not yet resolved.' }),
+      needs_attention_is_lower_bound: Type.Optional(
+        Type.Literal(true, { description: 'Set if there are more than were counted.' }),
+      ),
+      in_flight: Type.Object({
+        here: Type.Integer(),
+        all: Type.Integer(),
+        limit_here: nullable(Type.Integer({ description: 'How many this process sends at once.' })),
+      }),
     }),
   ),
+  as_of: AsOf,
 });

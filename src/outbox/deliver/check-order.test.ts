@@ -41,6 +41,7 @@ async function check(order: ClaimedOrder, answer: StatusAnswer | null): Promise<
       backoff: { initialMs: 1, maxMs: 1, jitter: 0 },
     },
     maxInFlight: 8,
+    hasStatusUrl: false,
     timeoutMs: 1000,
     send: () => assert.fail('it cannot be sent'),
     askStatus: answer === null ? null : async () => answer,

@@ -33,6 +33,7 @@ function destination(name: string, send: () => Promise<void>): OpenDestination {
       backoff: { initialMs: 1, maxMs: 1, jitter: 0 },
     },
     maxInFlight: 8,
+    hasStatusUrl: false,
     timeoutMs: 1000,
     send: (orders) => orders.map(() => send().then(() => sent)),
     askStatus: null,

@@ -38,8 +38,20 @@ export type Order = Readonly<{
 }>;
 
 /** An order with its attempts and its audit log, oldest first. */
-export type OrderDetails = Readonly<{
+export type OrderHistory = Readonly<{
   order: Order;
   attempts: readonly AttemptSummary[];
   audit: readonly AuditEntry[];
 }>;
+
+/** Where an order stands among the unfinished orders of its ordering key. */
+export type LanePosition = Readonly<{
+  /** The first order of the key that is neither sent nor resolved, if it comes before this one. */
+  blockedById: bigint | null;
+  behind: number;
+  /** More orders wait than were counted. */
+  isLowerBound: boolean;
+}>;
+
+/** `lane` is null without an ordering key, and once the order is sent or resolved. */
+export type OrderDetails = OrderHistory & Readonly<{ lane: LanePosition | null }>;

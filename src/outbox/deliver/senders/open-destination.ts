@@ -31,6 +31,7 @@ export function openDestination(settings: DestinationSettings, deps: Destination
     isInternal: deps.isInternal ?? false,
     policy: policyOf(settings, deps),
     maxInFlight: settings.maxInFlight,
+    hasStatusUrl: settings.type === 'http' && settings.statusUrl !== undefined,
     isDisabled: settings.type === 'kafka' && deps.broker === null,
     hasSchema: settings.schema !== undefined,
     flawsOf: settings.schema === undefined ? () => [] : compileRequestSchema(settings.schema),

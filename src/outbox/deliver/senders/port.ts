@@ -30,8 +30,6 @@ export type StatusAnswer =
 /** A destination with its sender. */
 export type OpenDestination = Destination &
   Readonly<{
-    /** How many orders this process sends to it at once. */
-    maxInFlight: number;
     /** The longest that one send takes, including a status question after it. */
     timeoutMs: number;
     send: Sender;
