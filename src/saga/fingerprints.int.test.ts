@@ -45,7 +45,7 @@ async function fingerprintsOf(
   const found = (await findSaga(at.db, id)) ?? assert.fail();
   return {
     saga: found.saga.fingerprint,
-    steps: found.steps.map(
+    steps: found.log.map(
       ({ stepName, action, errorMessage, fingerprint }) =>
         `${action === 'EXECUTE' ? '' : 'undo '}${stepName} ${errorMessage} ${fingerprint === null ? '-' : fingerprint === found.saga.fingerprint ? 'of the saga' : 'own'}`,
     ),

@@ -59,11 +59,14 @@ steps:
     const facts = { name: 'place-order', step_count: 2, step_names: ['reserve', 'pay'], hash };
     assert.deepEqual(
       list.body.workflows.find(({ name }) => name === 'place-order'),
-      facts,
+      { ...facts, unfinished: 0, needs_attention: 0 },
     );
     const one = await at.system.api.get<Fields>(`${workflowRoot}/place-order`);
-    const { definition, ...rest } = one.body;
-    assert.deepEqual(rest, facts);
+    const { definition, definitions, ...rest } = one.body;
+    assert.deepEqual(rest, { ...facts, unfinished: 0, needs_attention: 0, has_more_definitions: false });
+    const [current, ...others] = definitions as readonly Fields[];
+    assert.deepEqual([current?.['hash'], current?.['is_current'], others], [hash, true, []]);
+    assert.deepEqual(current?.['definition'], definition);
     const { deadline_ms, steps } = definition as Readonly<{ deadline_ms: number; steps: readonly Fields[] }>;
     assert.equal(deadline_ms, 1_800_000);
     assert.deepEqual([steps[0]?.['timeout_ms'], steps[1]?.['pivot']], [30_000, true]);
@@ -172,8 +175,9 @@ describe('starting a saga', () => {
     assert.deepEqual([answer.status, answer.body], [201, { saga_id, status: 'STARTED' }]);
     const told = await at.system.api.get<ToldSaga>(`${root}/${String(saga_id)}`);
     assert.deepEqual(Object.keys(told.body), ['saga', 'step_logs']);
-    const { created_at, updated_at, deadline_at, ...saga } = told.body.saga as ToldSaga['saga'] &
-      Readonly<{ created_at: string; updated_at: string }>;
+    const { created_at, updated_at, deadline_at, next_attempt_at, ...saga } = told.body
+      .saga as ToldSaga['saga'] &
+      Readonly<{ created_at: string; updated_at: string; next_attempt_at: string | null }>;
     assert.deepEqual(saga, {
       saga_id,
       workflow_name: name,
@@ -187,7 +191,20 @@ describe('starting a saga', () => {
       needs_attention: false,
       definition_hash: hash,
       fingerprint: null,
+      pivot_opened: false,
+      trace_id: null,
+      steps: [
+        {
+          name: 'a',
+          state: 'not_started',
+          service: 'shop',
+          method: 'POST /a',
+          compensate: 'POST /undo-a',
+          pivot: false,
+        },
+      ],
     });
+    assert.equal(typeof next_attempt_at, 'string');
     assert.match(created_at, /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/);
     assert.match(updated_at, /\+00:00$/);
     const limitMs = Date.parse(deadline_at ?? '') - Date.parse(created_at);
@@ -286,6 +303,7 @@ describe('looking at sagas', () => {
     assert.deepEqual(await read('needs_attention=true'), [stuck]);
     assert.equal((await read('needs_attention=false')).length, 2);
     assert.deepEqual(await read('status=FAILED&needs_attention=true'), []);
+    assert.deepEqual(new Set(await read('status=FAILED&status=RUNNING')), new Set([failed, stuck]));
     const waiting = await at.told(stuck);
     assert.deepEqual(waiting.saga.stuck, { step: 'a', action: 'EXECUTE', reason: 'why' });
     for (const query of [
@@ -343,6 +361,14 @@ describe('looking at sagas', () => {
       response_payload: null,
       error_message: 'late',
       attempt: 1,
+      answer: 'unknown',
+      headers: {
+        'saga-id': id,
+        'saga-step': 'a',
+        'saga-op': 'action',
+        'saga-attempt': '1',
+        'idempotency-key': `${id}:a:action`,
+      },
       fingerprint: null,
     });
     for (const each of [rowId, started_at, completed_at, updated_at]) assert.equal(typeof each, 'string');

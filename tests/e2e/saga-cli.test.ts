@@ -37,8 +37,10 @@ const refusal = { status: 422, body: { error: 'no' } } as const;
 test('a workflow is registered, listed and shown; an invalid one is explained', async () => {
   const yaml = 'name: cli-order\nsteps: [{name: pay, service: shop, method: POST /pay}]';
   assert.match(await succeeds(['register', '-'], yaml), /^cli-order: 1 step, sha256:[\da-f]{64}\n$/);
-  assert.match(await succeeds(['workflows']), /cli-order +pay +sha256:[\da-f]{12}\n/);
-  assert.match(await succeeds(['workflows', 'cli-order']), /"method": "POST \/pay"/);
+  assert.match(await succeeds(['workflows']), /cli-order +pay +sha256:[\da-f]{12} +0 +0\n/);
+  const shown = await succeeds(['workflows', 'cli-order']);
+  assert.match(shown, /sha256:[\da-f]{64} \(current\) [^\n]+ 0 +0\n[^]*"method": "POST \/pay"/);
+  assert.match(await succeeds(['services']), /shop +http +yes +0 +closed/);
   const bad = await redrive(['register', '-'], yaml.replace('POST /pay', 'GET /pay'));
   assert.equal(bad.code, 2);
   assert.match(bad.err, /must begin with POST, PUT/);
@@ -57,6 +59,7 @@ test('a saga is started once per key and shown with its attempts', async () => {
   await at.becomes(id, 'COMPLETED');
   const shown = await succeeds(['show', id]);
   assert.match(shown, /correlation id +o-1/);
+  assert.match(shown, /reserve +done +shop POST \/reserve +POST \/undo-reserve/);
   assert.match(shown, /reserve +1 +SUCCESS[^]*charge +1 +SUCCESS/);
   assert.match(await succeeds(['list', '--workflow', name, '--status', 'COMPLETED']), new RegExp(id));
   const page = JSON.parse(await succeeds(['list', '--workflow', name, '--json'])) as { sagas: unknown[] };

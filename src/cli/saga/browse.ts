@@ -3,7 +3,16 @@ import { instantFact, showFacts, showJson, showRows, type Fact } from '../output
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import { listCommand } from '../slice/list-command.ts';
-import { sagaId, statusColumn, statuses, statusOf, stepText, toneOf, type Saga } from './saga-status.ts';
+import {
+  sagaId,
+  statusColumn,
+  statuses,
+  statusOf,
+  stepText,
+  toneOf,
+  type Saga,
+  type SagaStep,
+} from './saga-status.ts';
 
 type StepLog = Readonly<{
   step_name: string;
@@ -24,15 +33,21 @@ export const list = listCommand<Saga>({
   inputs: [
     { flags: '--workflow <name>', text: 'only sagas of this workflow', field: 'workflow_name' },
     { flags: '--status <status>', text: 'only sagas in this status', choices: statuses },
+    { flags: '--step <name>', text: 'only sagas that stand at this step' },
     { flags: '--correlation-id <id>', text: 'only sagas with this correlation id' },
+    { flags: '--key <key>', text: 'only the saga that was started with this idempotency key' },
+    { flags: '--definition-hash <hash>', text: 'only sagas that keep this definition' },
+    { flags: '--waiting-for <service>', text: 'only sagas that wait for this service' },
     { flags: '--fingerprint <fingerprint>', text: 'only sagas stuck at or undone for this failure' },
     { flags: '--needs-attention', text: 'only sagas that need attention' },
+    { flags: '--since <instant>', text: 'only sagas started at or after it; ISO 8601 with zone' },
+    { flags: '--until <instant>', text: 'only sagas started before it; ISO 8601 with zone' },
   ],
   examples: [
     'redrive saga list --needs-attention',
     'redrive saga list --workflow place-order --status FAILED',
   ],
-  unused: ['payload'],
+  unused: ['payload', 'steps'],
   columns: [
     textColumn('ID', ({ saga_id }) => saga_id),
     statusColumn,
@@ -51,12 +66,20 @@ export const show = apiCommand<Readonly<{ saga: Saga; step_logs: readonly StepLo
   examples: ['redrive saga show 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11'],
   print({ saga, step_logs }, { print, now }) {
     showFacts(print, factsOf(saga, now));
+    showRows(print, 'steps', stepColumns, saga.steps ?? []);
     showJson(print, 'payload', saga.payload);
     // The API sorts them by step.
     const byStart = step_logs.toSorted((a, b) => (a.started_at ?? '').localeCompare(b.started_at ?? ''));
     showRows(print, 'attempts', logColumns, byStart);
   },
 });
+
+const stepColumns: readonly Column<SagaStep>[] = [
+  textColumn('STEP', ({ name, pivot }) => (pivot ? `${name} (pivot)` : name)),
+  textColumn('STATE', ({ state }) => state.replaceAll('_', ' ')),
+  textColumn('CALLS', ({ service, method }) => `${service} ${method}`, 12),
+  lastColumn('UNDONE BY', ({ compensate }) => compensate ?? '(no undo)'),
+];
 
 const logColumns: readonly Column<StepLog>[] = [
   textColumn('STARTED', ({ started_at }) => started_at),
@@ -79,6 +102,7 @@ function factsOf(saga: Saga, now: Date): readonly Fact[] {
     ['stuck because', stuck?.reason ?? null],
     ['to continue', stuck === undefined ? null : 'run redrive saga retry, skip or resolve'],
     ['next step', String(saga.current_step)],
+    ['next attempt', instantFact(saga.next_attempt_at ?? null, now)],
     ['compensated because', saga.error_message],
     ['fingerprint', saga.fingerprint],
     ['compensation', saga.compensation === 'none' ? null : saga.compensation],
@@ -88,5 +112,6 @@ function factsOf(saga: Saga, now: Date): readonly Fact[] {
     ['updated', instantFact(saga.updated_at, now)],
     ['deadline', instantFact(saga.deadline_at, now)],
     ['definition', saga.definition_hash],
+    ['trace id', saga.trace_id ?? null],
   ];
 }

@@ -18,6 +18,20 @@ export type Saga = Readonly<{
   definition_hash: string | null;
   fingerprint: string | null;
   stuck?: Readonly<{ step: string | null; action: string; reason: string }>;
+  /** Older servers do not send the rest. */
+  steps?: readonly SagaStep[] | null;
+  next_attempt_at?: string | null;
+  trace_id?: string | null;
+}>;
+
+/** A step of the saga's definition, and what has become of it. */
+export type SagaStep = Readonly<{
+  name: string;
+  state: string;
+  service: string;
+  method: string;
+  compensate: string | null;
+  pivot: boolean;
 }>;
 
 export const sagaIds: ItemIds = { what: 'saga', route: 'GET /api/v1/sagas/ids' };

@@ -1,8 +1,8 @@
 import { escapeText } from '../../kernel/escape-text.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { readText } from '../json-input.ts';
-import { textColumn } from '../output/columns.ts';
-import { showFacts, showJson } from '../output/facts.ts';
+import { numberColumn, optional, textColumn } from '../output/columns.ts';
+import { showFacts, showJson, showRows } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { rowsAs, sliceCommand } from '../slice/api-command.ts';
 import { requestOf } from '../slice/request-of.ts';
@@ -12,15 +12,46 @@ type Workflow = Readonly<{
   step_count: number;
   step_names: readonly string[];
   hash: string;
+  /** Older servers do not send the rest. */
+  unfinished?: number;
+  needs_attention?: number;
+  counts_are_minimum?: true;
+}>;
+
+type DefinedWorkflow = Workflow &
+  Readonly<{
+    definition: unknown;
+    definitions?: readonly Definition[];
+  }>;
+
+type Definition = Readonly<{
+  hash: string;
+  is_current: boolean;
+  registered_at: string | null;
+  unfinished: number;
+  needs_attention: number;
 }>;
 
 /** Older servers send no warnings. */
-type Registered = Omit<Workflow, 'step_names'> & Readonly<{ warnings?: readonly string[] }>;
+type Registered = Pick<Workflow, 'name' | 'step_count' | 'hash'> & Readonly<{ warnings?: readonly string[] }>;
 
 const columns: readonly Column<Workflow>[] = [
   textColumn('NAME', ({ name }) => name),
   textColumn('STEPS', ({ step_names }) => step_names.join(', '), 12),
   textColumn('HASH', ({ hash }) => hash.slice(0, 'sha256:'.length + 12)),
+  optional(
+    numberColumn('UNFINISHED', ({ unfinished, counts_are_minimum }) =>
+      counts_are_minimum === true ? `>= ${unfinished}` : (unfinished ?? null),
+    ),
+  ),
+  optional(numberColumn('NEED ATTENTION', ({ needs_attention }) => needs_attention ?? null)),
+];
+
+const definitionColumns: readonly Column<Definition>[] = [
+  textColumn('DEFINITION', ({ hash, is_current }) => (is_current ? `${hash} (current)` : hash)),
+  textColumn('REGISTERED', ({ registered_at }) => registered_at),
+  numberColumn('UNFINISHED', ({ unfinished }) => unfinished),
+  numberColumn('NEED ATTENTION', ({ needs_attention }) => needs_attention),
 ];
 
 export const workflows = sliceCommand(
@@ -35,7 +66,7 @@ export const workflows = sliceCommand(
   async (session, values) => {
     if (values['name'] !== undefined) {
       const call = requestOf('GET /api/v1/workflows/{name}', [], values);
-      const answer = await session.call<Workflow & Readonly<{ definition: unknown }>>(call);
+      const answer = await session.call<DefinedWorkflow>(call);
       return session.show(answer, (workflow) => printWorkflow(workflow, session));
     }
     const answer = await session.call<Readonly<Record<string, unknown>>>(
@@ -46,7 +77,7 @@ export const workflows = sliceCommand(
 );
 
 function printWorkflow(
-  { name, step_names, hash, definition }: Workflow & Readonly<{ definition: unknown }>,
+  { name, step_names, hash, definition, definitions = [] }: DefinedWorkflow,
   { print }: ApiSession,
 ): void {
   showFacts(print, [
@@ -54,6 +85,7 @@ function printWorkflow(
     ['steps', step_names.join(', ')],
     ['hash', hash],
   ]);
+  showRows(print, 'definitions', definitionColumns, definitions);
   showJson(print, 'definition', definition);
 }
 

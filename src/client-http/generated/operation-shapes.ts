@@ -16,6 +16,7 @@ import type {
   JobDetails,
   JobFacets,
   ListedMessage,
+  ListedSaga,
   MadeApiKey,
   Me,
   Message,
@@ -32,7 +33,7 @@ import type {
   RetriedSagas,
   RetryPolicy,
   RetryPreview,
-  Saga,
+  SagaFacets,
   SagaWithSteps,
   Schedule,
   Scope,
@@ -1840,23 +1841,66 @@ export type Operations = {
     }>;
     answer: AcceptedCorrection;
   };
-  /** List sagas, newest first. Filters by workflow, status, correlation id, fingerprint and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists. */
+  /** List sagas, newest first. Shows the sagas for which all filters hold. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listSagas: {
     input: Readonly<{
       workflow_name?: string | undefined;
-      status?: 'STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED' | undefined;
+      /** May be repeated: one of these. */
+      status?:
+        | readonly ('STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED')[]
+        | undefined;
+      /** The step at which it stands: the stuck one, else the first that is not done. */
+      step?: string | undefined;
+      /** The `Idempotency-Key` with which it was started, while it is kept: at least 30 days. */
+      key?: string | undefined;
       correlation_id?: string | undefined;
+      /** Of the definition that it keeps. */
+      definition_hash?: string | undefined;
+      /** The service with an open circuit that it waits for. */
+      waiting_for?: string | undefined;
       /** Of the failure that it is stuck at or undone for. */
       fingerprint?: string | undefined;
       /** Whether it needs attention. */
       needs_attention?: boolean | undefined;
+      /** Started at or after it; ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** Started before it; ISO 8601 with its zone. */
+      until?: string | undefined;
+      /** Only these fields of each saga, and `saga_id`. May be repeated. */
+      fields?:
+        | readonly (
+            | 'saga_id'
+            | 'workflow_name'
+            | 'current_step'
+            | 'status'
+            | 'payload'
+            | 'correlation_id'
+            | 'initiated_by'
+            | 'error_message'
+            | 'created_at'
+            | 'updated_at'
+            | 'compensation'
+            | 'needs_attention'
+            | 'deadline_at'
+            | 'definition_hash'
+            | 'fingerprint'
+            | 'stuck'
+            | 'waiting_for'
+            | 'payload_omitted'
+            | 'next_attempt_at'
+            | 'pivot_opened'
+            | 'trace_id'
+            | 'abort'
+            | 'steps'
+          )[]
+        | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
       cursor?: string | undefined;
     }>;
     answer: Readonly<{
-      sagas: readonly Saga[];
+      sagas: readonly ListedSaga[];
       pagination: Readonly<{
         total_count: number;
         page: number;
@@ -1867,6 +1911,8 @@ export type Operations = {
         /** Only if `total_count` is an estimate. */
         total_is_estimate?: true;
       }>;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Start a saga. With an `idempotency-key`, repeating the request returns the saga that the first one started. */
@@ -1885,6 +1931,34 @@ export type Operations = {
       saga_id: string;
       status: 'STARTED';
     }>;
+  };
+  /** Count sagas by status, workflow, step and the service that they wait for. Shows the 20 most frequent values of each field among the sagas for which all filters hold. Exact up to 10 000 matches; beyond that the newest 10 000 are scaled. */
+  countSagaFacets: {
+    input: Readonly<{
+      workflow_name?: string | undefined;
+      /** May be repeated: one of these. */
+      status?:
+        | readonly ('STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED')[]
+        | undefined;
+      /** The step at which it stands: the stuck one, else the first that is not done. */
+      step?: string | undefined;
+      /** The `Idempotency-Key` with which it was started, while it is kept: at least 30 days. */
+      key?: string | undefined;
+      correlation_id?: string | undefined;
+      /** Of the definition that it keeps. */
+      definition_hash?: string | undefined;
+      /** The service with an open circuit that it waits for. */
+      waiting_for?: string | undefined;
+      /** Of the failure that it is stuck at or undone for. */
+      fingerprint?: string | undefined;
+      /** Whether it needs attention. */
+      needs_attention?: boolean | undefined;
+      /** Started at or after it; ISO 8601 with its zone. */
+      since?: string | undefined;
+      /** Started before it; ISO 8601 with its zone. */
+      until?: string | undefined;
+    }>;
+    answer: SagaFacets;
   };
   /** Complete a shortened id of sagas. Lists the first 10 ids that begin with the prefix, also of archived sagas. */
   findSagaIds: {
@@ -2049,7 +2123,7 @@ export type Operations = {
       keys: number;
     }>;
   };
-  /** List the registered workflows. Shows the current definition of each workflow. */
+  /** List the registered workflows. Shows the current definition of each workflow, and how many sagas of it are unfinished. */
   listWorkflows: {
     input: Readonly<Record<string, never>>;
     answer: Readonly<{

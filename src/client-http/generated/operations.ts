@@ -86,6 +86,7 @@ export const operations = {
   supersedeOrder: { method: 'POST', path: '/api/v1/outbox/orders/{id}/supersede', takesKey: true },
   listSagas: { method: 'GET', path: '/api/v1/sagas' },
   startSaga: { method: 'POST', path: '/api/v1/sagas', takesKey: true },
+  countSagaFacets: { method: 'GET', path: '/api/v1/sagas/facets' },
   findSagaIds: { method: 'GET', path: '/api/v1/sagas/ids' },
   retrySagas: { method: 'POST', path: '/api/v1/sagas/retry' },
   getSaga: { method: 'GET', path: '/api/v1/sagas/{saga_id}' },

@@ -110,8 +110,17 @@ export type DefinedWorkflow = Readonly<{
   step_names: readonly string[];
   /** Of the definition with all defaults. New sagas use this definition. */
   hash: string;
+  /** How many sagas have not ended. */
+  unfinished: number;
+  /** How many of these need attention. */
+  needs_attention: number;
+  /** Only if there are more than 100 000 unfinished sagas: that many were counted. */
+  counts_are_minimum?: true;
   /** With all defaults. */
   definition: unknown;
+  /** The current one, then the newest, up to 50. Sagas keep the one that they started with. */
+  definitions: readonly WorkflowDefinition[];
+  has_more_definitions: boolean;
 }>;
 
 export type EditValidation = Readonly<{
@@ -404,6 +413,51 @@ export type ListedMessage = Readonly<{
   masked?: true;
   payload_preview: string | null;
   payload_bytes: number | null;
+}>;
+
+export type ListedSaga = Readonly<{
+  saga_id: string;
+  workflow_name: string;
+  /** The first step that is not done, from 0. */
+  current_step: number;
+  status: 'STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED';
+  /** As stored; null if it is omitted. */
+  payload: unknown;
+  correlation_id: string | null;
+  initiated_by: string | null;
+  error_message: string | null;
+  created_at: string | null;
+  updated_at: string | null;
+  compensation: 'none' | 'running' | 'done' | 'stuck' | 'resolved';
+  needs_attention: boolean;
+  deadline_at: string | null;
+  definition_hash: string | null;
+  fingerprint: string | null;
+  /** Only while it needs attention: where and why. */
+  stuck?: Readonly<{
+    step: string | null;
+    action: 'EXECUTE' | 'COMPENSATE';
+    reason: string;
+  }>;
+  /** Only while its next call waits for a service whose circuit is open. */
+  waiting_for?: Readonly<{
+    service: string;
+    since: string;
+  }>;
+  /** Too large to show: over 16 KiB in lists, else over 16 MiB. */
+  payload_omitted?: true;
+  next_attempt_at: string | null;
+  /** The point of no return was passed: it can only go forward. */
+  pivot_opened: boolean;
+  trace_id: string | null;
+  /** Only if somebody asked to cancel or compensate it. */
+  abort?: Readonly<{
+    kind: 'cancel' | 'compensate';
+    actor: string;
+    reason: string;
+    at: string | null;
+  }>;
+  steps: readonly SagaStep[] | null;
 }>;
 
 export type MadeApiKey = Readonly<{
@@ -1059,6 +1113,73 @@ export type Saga = Readonly<{
   }>;
   /** Too large to show: over 16 KiB in lists, else over 16 MiB. */
   payload_omitted?: true;
+  next_attempt_at: string | null;
+  /** The point of no return was passed: it can only go forward. */
+  pivot_opened: boolean;
+  trace_id: string | null;
+  /** Only if somebody asked to cancel or compensate it. */
+  abort?: Readonly<{
+    kind: 'cancel' | 'compensate';
+    actor: string;
+    reason: string;
+    at: string | null;
+  }>;
+  steps: readonly SagaStep[] | null;
+}>;
+
+export type SagaFacets = Readonly<{
+  total_count: number;
+  /** Only if `total_count` is an estimate. */
+  total_is_estimate?: true;
+  /** Only if the counts are estimates, scaled from so many of the newest matches. */
+  sampled?: number;
+  needs_attention: number;
+  facets: Readonly<{
+    /** The 20 most frequent. */
+    status: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    workflow_name: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    step: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+    /** The 20 most frequent. */
+    waiting_for: readonly Readonly<{
+      value: string;
+      count: number;
+    }>[];
+  }>;
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
+}>;
+
+export type SagaStep = Readonly<{
+  name: string;
+  /** `failed`: it did not happen. `in_doubt`: it may have happened, and its undo was not called yet. `undo_skipped`: there was nothing to undo, or an operator skipped the undo. */
+  state:
+    | 'not_started'
+    | 'running'
+    | 'retrying'
+    | 'done'
+    | 'skipped'
+    | 'failed'
+    | 'in_doubt'
+    | 'undoing'
+    | 'undone'
+    | 'undo_skipped'
+    | 'stuck';
+  service: string;
+  method: string;
+  compensate: string | null;
+  /** The point of no return. */
+  pivot: boolean;
 }>;
 
 export type SagaWithSteps = Readonly<{
@@ -1134,6 +1255,10 @@ export type StepLog = Readonly<{
   completed_at: string | null;
   updated_at: string | null;
   attempt: number;
+  answer: 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'unavailable' | 'not_done' | null;
+  headers: Readonly<Record<string, string>> | null;
+  /** The payloads of all attempts together are too large to show. */
+  payloads_omitted?: true;
   fingerprint: string | null;
   /** Only if an operator wrote or retried it. */
   actor?: string;
@@ -1173,4 +1298,25 @@ export type Workflow = Readonly<{
   step_names: readonly string[];
   /** Of the definition with all defaults. New sagas use this definition. */
   hash: string;
+  /** How many sagas have not ended. */
+  unfinished: number;
+  /** How many of these need attention. */
+  needs_attention: number;
+  /** Only if there are more than 100 000 unfinished sagas: that many were counted. */
+  counts_are_minimum?: true;
+}>;
+
+export type WorkflowDefinition = Readonly<{
+  /** Of the definition with all defaults. New sagas use this definition. */
+  hash: string;
+  is_current: boolean;
+  registered_at: string | null;
+  /** How many sagas have not ended. */
+  unfinished: number;
+  /** How many of these need attention. */
+  needs_attention: number;
+  /** Only if there are more than 100 000 unfinished sagas: that many were counted. */
+  counts_are_minimum?: true;
+  /** With all defaults. */
+  definition: unknown;
 }>;

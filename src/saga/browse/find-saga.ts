@@ -2,7 +2,9 @@ import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import type { LogStatus, Op } from '../domain/saga-state.ts';
+import { attemptHeaders } from '../domain/attempt-headers.ts';
+import type { AnswerClass, LogStatus, Op } from '../domain/saga-state.ts';
+import { presentSteps, readSteps, type SagaStep } from './saga-steps.ts';
 import {
   presentSaga,
   rawOrNull,
@@ -22,6 +24,10 @@ export type LoggedStep = Readonly<{
   action: Op;
   /** Null while the attempt is open. */
   status: LogStatus | null;
+  /** Null while it is open, and if it was skipped. */
+  answer: AnswerClass | null;
+  /** No byte of the request was sent. */
+  isUnsent: boolean;
   requestText: string | null;
   responseText: string | null;
   /** The payloads of all steps together are too large to show. */
@@ -38,7 +44,12 @@ export type LoggedStep = Readonly<{
 }>;
 
 /** Read in one snapshot. */
-export type SagaWithSteps = Readonly<{ saga: Saga; steps: readonly LoggedStep[] }>;
+export type SagaWithSteps = Readonly<{
+  saga: Saga;
+  log: readonly LoggedStep[];
+  /** Of its definition; undefined if it has none. */
+  steps: readonly SagaStep[] | undefined;
+}>;
 
 /** Payloads of steps are shown up to this size in total, starting with the first step. */
 const maxStepBytes = 8 * 1024 * 1024;
@@ -52,13 +63,16 @@ export function findSaga(db: Database, sagaId: string): Promise<SagaWithSteps | 
       SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states t WHERE t.id = ${sagaId}
       UNION ALL
       SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states_archive t WHERE t.id = ${sagaId}`);
-    return row === undefined ? null : { saga: sagaOf(row), steps: await selectSteps(tx, sagaId) };
+    if (row === undefined) return null;
+    const saga = sagaOf(row);
+    const steps = await readSteps(tx, [saga]);
+    return { saga, log: await selectLog(tx, sagaId), steps: steps.get(sagaId) };
   });
 }
 
 const stepColumns: Sql = sql`
   l.id, l.step_index, l.step_name, l.action, l.status, l.request_payload, l.response_payload, l.error_message,
-  l.started_at, l.completed_at, l.updated_at, l.attempt, l.actor, l.reason, l.fingerprint`;
+  l.started_at, l.completed_at, l.updated_at, l.attempt, l.answer, l.is_unsent, l.actor, l.reason, l.fingerprint`;
 
 const stepOrder: Sql = sql`s.step_index, s.started_at, s.action DESC, s.attempt`;
 
@@ -72,9 +86,10 @@ function stepsOf(sagaId: string): Sql {
 const stepBytes: Sql = sql`(
   COALESCE(platform.json_bytes(s.request_payload), 0) + COALESCE(platform.json_bytes(s.response_payload), 0))`;
 
-async function selectSteps(tx: Queryable, sagaId: string): Promise<readonly LoggedStep[]> {
+async function selectLog(tx: Queryable, sagaId: string): Promise<readonly LoggedStep[]> {
   return tx.query<LoggedStep>(sql`
-    SELECT s.id, s.step_index AS "stepIndex", s.step_name AS "stepName", s.action, s.status,
+    SELECT s.id, s.step_index AS "stepIndex", s.step_name AS "stepName", s.action, s.status, s.answer,
+           s.is_unsent AS "isUnsent",
            CASE WHEN s.is_shown THEN s.request_payload::text END AS "requestText",
            CASE WHEN s.is_shown THEN s.response_payload::text END AS "responseText",
            NOT s.is_shown AS "arePayloadsOmitted", s.error_message AS "errorMessage", s.started_at AS "startedAt",
@@ -97,8 +112,11 @@ export async function sagaBytes(db: Queryable, sagaId: string): Promise<number> 
   return Number(row?.bytes ?? 0n);
 }
 
-export function presentWithSteps({ saga, steps }: SagaWithSteps): Json {
-  return { saga: presentSaga(saga), step_logs: steps.map((step) => presentStep(saga.sagaId, step)) };
+export function presentWithSteps({ saga, log, steps }: SagaWithSteps): Json {
+  return {
+    saga: { ...presentSaga(saga), steps: presentSteps(steps) },
+    step_logs: log.map((step) => presentStep(saga.sagaId, step)),
+  };
 }
 
 function presentStep(sagaId: string, step: LoggedStep): Json {
@@ -116,6 +134,10 @@ function presentStep(sagaId: string, step: LoggedStep): Json {
     completed_at: formatInstant(step.completedAt),
     updated_at: formatInstant(step.updatedAt),
     attempt: step.attempt,
+    answer: step.answer,
+    headers: step.isUnsent
+      ? null
+      : attemptHeaders({ sagaId, stepName: step.stepName, op: step.action, attempt: step.attempt }),
     fingerprint: step.fingerprint,
     ...(step.arePayloadsOmitted ? { payloads_omitted: true } : {}),
     ...(step.actor === null ? {} : { actor: step.actor, reason: step.reason }),

@@ -1,6 +1,10 @@
+import type { Static } from 'typebox';
+import { formatInstant } from '../../kernel/timestamp.ts';
+import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
+import { readInstantField } from '../../platform/http/slice-input.ts';
 import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
 import { statuses } from '../domain/saga-state.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -8,10 +12,18 @@ import type { Database } from '../../platform/postgres/database.ts';
 import { readSagaId, sagaScope } from '../read-saga-id.ts';
 import { throwNotFound } from '../saga-errors.ts';
 import { SagaParams } from '../schemas.ts';
-import { SagaListQuery, SagaListSchema, SagaWithStepsSchema } from './browse-schemas.ts';
+import {
+  SagaFacetsSchema,
+  SagaFilterQuery,
+  SagaListQuery,
+  SagaListSchema,
+  SagaWithStepsSchema,
+} from './browse-schemas.ts';
+import { countFacets, type Facets } from './count-facets.ts';
 import { findSaga, presentWithSteps, sagaBytes } from './find-saga.ts';
-import { listSagas } from './list-sagas.ts';
-import { presentSaga } from './saga-view.ts';
+import { listSagas, type SagaFilter } from './list-sagas.ts';
+import { presentSteps, readSteps } from './saga-steps.ts';
+import { presentSaga, type Json } from './saga-view.ts';
 
 const root = '/api/v1/sagas';
 
@@ -31,26 +43,23 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     operationId: 'listSagas',
     summary: 'List sagas, newest first',
     description:
-      'Filters by workflow, status, correlation id, fingerprint and `needs_attention`. Use `page` for the first pages and `cursor` for deep or changing lists.',
+      'Shows the sagas for which all filters hold. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: SagaListQuery,
     answer: SagaListSchema,
     items: 'sagas',
     rowBytes: listedRowBytes,
     async list(query, page, _request, names) {
-      const filter = {
-        workflowName: query.workflow_name,
-        status: query.status,
-        correlationId: query.correlation_id,
-        fingerprint: query.fingerprint,
-        needsAttention: query.needs_attention,
-        names,
-      };
-      const { sagas, ...listed } = await listSagas(db, filter, page);
-      return { items: sagas, ...listed };
+      const { sagas, asOf, ...listed } = await listSagas(db, { ...filterOf(query), names }, page);
+      const { fields } = query;
+      const steps = fields?.includes('steps') === false ? new Map() : await readSteps(db, sagas);
+      const items = sagas.map((saga) => ({ saga, steps: steps.get(saga.sagaId) }));
+      return { items, ...listed, more: { as_of: formatInstant(asOf) } };
     },
-    keyOf: ({ createdAtExact, sagaId }) => [createdAtExact, sagaId],
-    present: presentSaga,
+    keyOf: ({ saga: { createdAtExact, sagaId } }) => [createdAtExact, sagaId],
+    present: ({ saga, steps }, { fields }) =>
+      withFields({ ...presentSaga(saga), steps: presentSteps(steps) }, fields),
   });
+  addFacetsRoute(app, db);
 
   addIdPrefixRoute(app, {
     slice: 'saga',
@@ -81,5 +90,64 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
       const found = await findSaga(db, sagaId);
       return reply.send(presentWithSteps(found ?? throwNotFound(`saga not found: saga_id=${sagaId}`)));
     },
+  );
+}
+
+const facetBytes = 100_000;
+
+function addFacetsRoute(app: HttpApp, db: Database): void {
+  app.get(
+    `${root}/facets`,
+    {
+      config: { access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } } },
+      schema: {
+        operationId: 'countSagaFacets',
+        summary: 'Count sagas by status, workflow, step and the service that they wait for',
+        description:
+          'Shows the 20 most frequent values of each field among the sagas for which all filters hold. Exact up to 10 000 matches; beyond that the newest 10 000 are scaled.',
+        querystring: SagaFilterQuery,
+        response: { 200: SagaFacetsSchema },
+      },
+    },
+    async (request, reply) => {
+      await request.reserveAnswer(facetBytes);
+      const filter = { ...filterOf(request.query), names: namesFor(request) };
+      return reply.send(presentFacets(await countFacets(db, filter)));
+    },
+  );
+}
+
+function presentFacets({ count, sampled, needsAttention, facets, asOf }: Facets): Json {
+  return {
+    total_count: count.total,
+    ...(count.isEstimate ? { total_is_estimate: true } : {}),
+    ...(sampled === null ? {} : { sampled }),
+    needs_attention: needsAttention,
+    facets: Object.fromEntries(facets),
+    as_of: formatInstant(asOf),
+  };
+}
+
+function filterOf(query: Static<typeof SagaFilterQuery>): SagaFilter {
+  return {
+    workflowName: query.workflow_name,
+    statuses: query.status,
+    step: query.step,
+    startKey: query.key,
+    correlationId: query.correlation_id,
+    definitionHash: query.definition_hash,
+    waitingFor: query.waiting_for,
+    fingerprint: query.fingerprint,
+    needsAttention: query.needs_attention,
+    since: readInstantField('saga', 'since', query.since),
+    until: readInstantField('saga', 'until', query.until),
+  };
+}
+
+/** The id is always there: without it a row could not be named. */
+function withFields(saga: Json, fields: readonly string[] | undefined): Json {
+  if (fields === undefined) return saga;
+  return Object.fromEntries(
+    Object.entries(saga).filter(([name]) => name === 'saga_id' || fields.includes(name)),
   );
 }

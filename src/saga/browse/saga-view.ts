@@ -2,7 +2,9 @@ import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import type { Compensation, Op, Status } from '../domain/saga-state.ts';
+import { readTraceContext } from '../../platform/telemetry/trace-context.ts';
+import type { Abort, Compensation, Op, Status } from '../domain/saga-state.ts';
+import { abortOf, type AbortRow } from '../saga-table.ts';
 
 /** A saga as people read it: its columns, its type, its JSON. */
 export type Saga = Readonly<{
@@ -25,12 +27,17 @@ export type Saga = Readonly<{
   compensation: Compensation;
   needsAttention: boolean;
   /** Where it needs attention. */
-  stuck: Readonly<{ stepName: string | null; op: Op; reason: string }> | null;
+  stuck: Readonly<{ step: number; stepName: string | null; op: Op; reason: string }> | null;
   /** The service with an open circuit that its next call waits for. */
   waitingFor: Readonly<{ service: string; since: Date }> | null;
   deadlineAt: Date | null;
   /** Null if the predecessor started it. */
   definitionHash: string | null;
+  /** Null while a call is in flight, at the end, and while it needs attention. */
+  wakeAt: Date | null;
+  pivotOpened: boolean;
+  abort: Abort | null;
+  traceId: string | null;
 }>;
 
 /** Of the row `t`. */
@@ -38,8 +45,8 @@ export const viewColumns: Sql = sql`
   t.id, t.workflow_name, t.current_step, t.status, t.correlation_id, t.initiated_by, t.error_message, t.fingerprint, t.created_at,
   COALESCE(
     to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), t.created_at::text) AS created_at_exact, t.updated_at,
-  t.compensation, t.needs_attention, t.stuck_op, t.stuck_reason, t.waiting_for, t.waiting_since, t.deadline_at,
-  t.definition_hash,
+  t.compensation, t.needs_attention, t.stuck_step, t.stuck_op, t.stuck_reason, t.waiting_for, t.waiting_since, t.deadline_at,
+  t.definition_hash, t.wake_at, t.pivot_opened, t.trace, t.abort_requested, t.abort_actor, t.abort_reason, t.abort_at,
   (SELECT d.definition -> 'steps' -> t.stuck_step ->> 'name' FROM saga.workflow_definitions d
    WHERE t.stuck_step IS NOT NULL AND d.hash = COALESCE(
      t.definition_hash,
@@ -80,6 +87,7 @@ export type ViewRow = Readonly<{
   updated_at: Date;
   compensation: Compensation;
   needs_attention: boolean;
+  stuck_step: number | null;
   stuck_op: Op | null;
   stuck_reason: string | null;
   stuck_step_name: string | null;
@@ -87,7 +95,11 @@ export type ViewRow = Readonly<{
   waiting_since: Date | null;
   deadline_at: Date | null;
   definition_hash: string | null;
-}>;
+  wake_at: Date | null;
+  pivot_opened: boolean;
+  trace: string | null;
+}> &
+  AbortRow;
 
 export function sagaOf(row: ViewRow): Saga {
   return {
@@ -107,15 +119,24 @@ export function sagaOf(row: ViewRow): Saga {
     compensation: row.compensation,
     needsAttention: row.needs_attention,
     stuck:
-      row.stuck_op === null
+      row.stuck_op === null || row.stuck_step === null
         ? null
-        : { stepName: row.stuck_step_name, op: row.stuck_op, reason: row.stuck_reason ?? '' },
+        : {
+            step: row.stuck_step,
+            stepName: row.stuck_step_name,
+            op: row.stuck_op,
+            reason: row.stuck_reason ?? '',
+          },
     waitingFor:
       row.waiting_for === null || row.waiting_since === null
         ? null
         : { service: row.waiting_for, since: row.waiting_since },
     deadlineAt: row.deadline_at,
     definitionHash: row.definition_hash,
+    wakeAt: row.wake_at,
+    pivotOpened: row.pivot_opened,
+    abort: abortOf(row),
+    traceId: readTraceContext({ traceparent: row.trace ?? undefined })?.traceId ?? null,
   };
 }
 
@@ -124,7 +145,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export const rawOrNull = (text: string | null): RawJson | null => (text === null ? null : rawJson(text));
 
 export function presentSaga(saga: Saga): Json {
-  const { stuck, waitingFor } = saga;
+  const { stuck, waitingFor, abort } = saga;
   return {
     saga_id: saga.sagaId,
     workflow_name: saga.workflowName,
@@ -141,6 +162,19 @@ export function presentSaga(saga: Saga): Json {
     deadline_at: formatInstant(saga.deadlineAt),
     definition_hash: saga.definitionHash,
     fingerprint: saga.fingerprint,
+    next_attempt_at: formatInstant(saga.wakeAt),
+    pivot_opened: saga.pivotOpened,
+    trace_id: saga.traceId,
+    ...(abort === null
+      ? {}
+      : {
+          abort: {
+            kind: abort.kind,
+            actor: abort.by.actor,
+            reason: abort.by.reason,
+            at: formatInstant(new Date(abort.at)),
+          },
+        }),
     ...(stuck === null ? {} : { stuck: { step: stuck.stepName, action: stuck.op, reason: stuck.reason } }),
     ...(waitingFor === null
       ? {}

@@ -1,15 +1,25 @@
 import { Type, type TSchema } from 'typebox';
 import { passes } from '../../kernel/access/scope.ts';
+import { formatInstant } from '../../kernel/timestamp.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
 import { scopeOfPath } from '../../platform/http/access/item-scope.ts';
 import { byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
-import { closed } from '../../platform/http/schema-parts.ts';
+import { closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { toStored } from '../domain/workflow/workflow-hash.ts';
 import { workflowNotFound } from '../saga-errors.ts';
 import { registerWorkflow, type RegisterDeps } from './register-workflow.ts';
 import { readWorkflow } from './workflow-yaml.ts';
-import { findWorkflow, listWorkflows, type RegisteredWorkflow } from './workflows-table.ts';
+import {
+  countUses,
+  findWorkflow,
+  listDefinitions,
+  listWorkflows,
+  maxDefinitions,
+  type DefinitionUse,
+  type DefinitionUses,
+  type RegisteredWorkflow,
+} from './workflows-table.ts';
 
 const root = '/api/v1/workflows';
 
@@ -36,7 +46,11 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
       return reply.code(201).send({ name, step_count: steps.length, hash, warnings });
     },
   );
+  addListRoute(app, deps);
+  addDefinitionsRoute(app, deps);
+}
 
+function addListRoute(app: HttpApp, deps: RegisterDeps): void {
   app.get(
     root,
     {
@@ -44,17 +58,25 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
       schema: {
         operationId: 'listWorkflows',
         summary: 'List the registered workflows',
-        description: 'Shows the current definition of each workflow.',
+        description:
+          'Shows the current definition of each workflow, and how many sagas of it are unfinished.',
         response: { 200: WorkflowListSchema },
       },
     },
     async (request, reply) => {
       const names = namesFor(request);
       const listed = (await listWorkflows(deps.db)).filter(({ workflow: { name } }) => passes(names, name));
-      return reply.send({ workflows: listed.map(presentWorkflow) });
+      const counted = await countUses(deps.db);
+      const workflows = listed.map((registered) => ({
+        ...presentWorkflow(registered),
+        ...presentUse(counted, (use) => use.name === registered.workflow.name),
+      }));
+      return reply.send({ workflows });
     },
   );
+}
 
+function addDefinitionsRoute(app: HttpApp, deps: RegisterDeps): void {
   app.get(
     `${root}/:name`,
     {
@@ -79,9 +101,34 @@ export function addWorkflowRoutes(app: HttpApp, deps: RegisterDeps): void {
     async ({ params: { name } }, reply) => {
       const found = await findWorkflow(deps.db, name);
       if (found === null) throw workflowNotFound(name);
-      return reply.send({ ...presentWorkflow(found), definition: toStored(found.workflow) });
+      const definitions = await listDefinitions(deps.db, name);
+      const counted = await countUses(deps.db);
+      return reply.send({
+        ...presentWorkflow(found),
+        ...presentUse(counted, (use) => use.name === name),
+        definition: toStored(found.workflow),
+        definitions: definitions
+          .slice(0, maxDefinitions)
+          .map(({ hash, workflow: defined, registeredAt }) => ({
+            hash,
+            is_current: hash === found.hash,
+            registered_at: formatInstant(registeredAt),
+            ...presentUse(counted, (use) => use.hash === hash),
+            definition: toStored(defined),
+          })),
+        has_more_definitions: definitions.length > maxDefinitions,
+      });
     },
   );
+}
+
+function presentUse({ uses, isMinimum }: DefinitionUses, isMeant: (use: DefinitionUse) => boolean): object {
+  const meant = uses.filter(isMeant);
+  return {
+    unfinished: meant.reduce((sum, use) => sum + use.unfinished, 0),
+    needs_attention: meant.reduce((sum, use) => sum + use.needsAttention, 0),
+    ...(isMinimum ? { counts_are_minimum: true } : {}),
+  };
 }
 
 function presentWorkflow({ hash, workflow: { name, steps } }: RegisteredWorkflow) {
@@ -117,6 +164,20 @@ const workflow = {
   }),
 };
 
+const use = {
+  unfinished: Type.Integer({ minimum: 0, examples: [3], description: 'How many sagas have not ended.' }),
+  needs_attention: Type.Integer({
+    minimum: 0,
+    examples: [1],
+    description: 'How many of these need attention.',
+  }),
+  counts_are_minimum: Type.Optional(
+    Type.Literal(true, {
+      description: 'Only if there are more than 100 000 unfinished sagas: that many were counted.',
+    }),
+  ),
+};
+
 const RegisteredSchema: TSchema = Type.Object({
   name: workflow.name,
   step_count: workflow.step_count,
@@ -128,10 +189,30 @@ const RegisteredSchema: TSchema = Type.Object({
 });
 
 const WorkflowListSchema: TSchema = Type.Object({
-  workflows: Type.Array(Type.Object(workflow, { title: 'Workflow' })),
+  workflows: Type.Array(Type.Object({ ...workflow, ...use }, { title: 'Workflow' })),
 });
 
 const WorkflowSchema: TSchema = Type.Object(
-  { ...workflow, definition: Type.Unknown({ description: 'With all defaults.' }) },
+  {
+    ...workflow,
+    ...use,
+    definition: Type.Unknown({ description: 'With all defaults.' }),
+    definitions: Type.Array(
+      Type.Object(
+        {
+          hash: workflow.hash,
+          is_current: Type.Boolean(),
+          registered_at: nullable(Timestamp),
+          ...use,
+          definition: Type.Unknown({ description: 'With all defaults.' }),
+        },
+        { title: 'WorkflowDefinition' },
+      ),
+      {
+        description: 'The current one, then the newest, up to 50. Sagas keep the one that they started with.',
+      },
+    ),
+    has_more_definitions: Type.Boolean(),
+  },
   { title: 'DefinedWorkflow' },
 );

@@ -40,3 +40,52 @@ export async function findWorkflow(db: Queryable, name: string): Promise<Registe
 function registered({ hash, definition }: WorkflowRow): RegisteredWorkflow {
   return { hash, workflow: fromStored(definition) };
 }
+
+/** A definition of a workflow, current or not. */
+export type StoredDefinition = RegisteredWorkflow & Readonly<{ registeredAt: Date }>;
+
+/** More are not shown; a workflow that is generated may have thousands. */
+export const maxDefinitions = 50;
+
+/** The current one, then the newest. */
+export async function listDefinitions(db: Queryable, name: string): Promise<readonly StoredDefinition[]> {
+  const rows = await db.query<WorkflowRow & Readonly<{ created_at: Date }>>(sql`
+    SELECT d.hash, d.definition, d.created_at
+    FROM saga.workflow_definitions d LEFT JOIN saga.workflows w ON w.current_hash = d.hash
+    WHERE d.name = ${name}
+    ORDER BY (w.current_hash IS NOT NULL) DESC, d.created_at DESC, d.hash
+    LIMIT ${maxDefinitions + 1}`);
+  return rows.map((row) => ({ ...registered(row), registeredAt: row.created_at }));
+}
+
+/** How many unfinished sagas keep a definition, and how many of them need attention. */
+export type DefinitionUse = Readonly<{
+  name: string;
+  /** Null for sagas that were started without a definition. */
+  hash: string | null;
+  unfinished: number;
+  needsAttention: number;
+}>;
+
+export type DefinitionUses = Readonly<{
+  uses: readonly DefinitionUse[];
+  /** There are more unfinished sagas than were counted. */
+  isMinimum: boolean;
+}>;
+
+const countedSagas = 100_000;
+
+/** Counts a limited number of unfinished sagas, because there may be millions. */
+export async function countUses(db: Queryable): Promise<DefinitionUses> {
+  const rows = await db.query<DefinitionUse & Readonly<{ total: bigint }>>(sql`
+    SELECT u.workflow_name AS name, u.definition_hash AS hash, count(*)::int AS unfinished,
+           (count(*) FILTER (WHERE u.needs_attention))::int AS "needsAttention", sum(count(*)) OVER ()::bigint AS total
+    FROM (
+      SELECT t.workflow_name, t.definition_hash, t.needs_attention FROM saga.saga_states t
+      WHERE t.phase IN ('NEW', 'FORWARD', 'COMPENSATING') LIMIT ${countedSagas + 1}) AS u
+    GROUP BY u.workflow_name, u.definition_hash`);
+  return {
+    uses: rows.map(({ total: _total, ...use }) => use),
+    isMinimum: Number(rows[0]?.total ?? 0n) > countedSagas,
+  };
+}

@@ -28,7 +28,16 @@ export type LogStatus = 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'SKIPPED';
  * `unavailable`: no call, because the service was down for longer than the step waits. `not_done`: an operator checked
  * that it did not happen.
  */
-export type AnswerClass = 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'unavailable' | 'not_done';
+export const answerClasses = [
+  'done',
+  'refused',
+  'defect',
+  'unknown',
+  'unserved',
+  'unavailable',
+  'not_done',
+] as const;
+export type AnswerClass = (typeof answerClasses)[number];
 
 /** Who acted, and why. */
 export type Operator = Readonly<{ actor: string; reason: string }>;

@@ -105,7 +105,8 @@ function fromStoredStep(step: StoredStep): Step {
   };
 }
 
-function compensateOf(undo: Undo): string | null {
+/** As it is stored and shown: the method, `none`, or null if the step has no undo. */
+export function compensateOf(undo: Undo): string | null {
   switch (undo.kind) {
     case 'call':
       return undo.method;
