@@ -14,6 +14,7 @@ import { createAuditRetention } from './upkeep/retention.ts';
 import { addVerifyRoute } from './verify/verify-route.ts';
 
 export { anchorDestinations } from './seal/anchors.ts';
+export { verifyChain } from './verify/verify-chain.ts';
 
 /** The log of what people did. Everybody writes to it with `recordAct`; this keeps it, proves it and shows it. */
 export type Audit = Readonly<{

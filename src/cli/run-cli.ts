@@ -4,6 +4,7 @@ import { escapeLines } from '../kernel/escape-text.ts';
 import { addLoginCommand } from './access/login.ts';
 import { addLogoutCommand } from './access/logout.ts';
 import { whoami } from './access/whoami.ts';
+import { auditCommands } from './audit/audit.ts';
 import { addCompletionCommand } from './completion/completion.ts';
 import { addDevCommand } from './dev.ts';
 import { dlqCommands } from './dlq/dlq.ts';
@@ -77,7 +78,8 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Modules:');
   for (const slice of [dlqCommands, outboxCommands, jobsCommands, sagaCommands])
     addSlice(program, terminal, slice);
-  program.commandsGroup('Login:');
+  program.commandsGroup('Access:');
+  addSlice(program, terminal, auditCommands);
   addLoginCommand(program, terminal);
   addLogoutCommand(program, terminal);
   whoami(program, terminal);

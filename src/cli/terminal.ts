@@ -2,7 +2,9 @@ import type { Readable } from 'node:stream';
 
 /** Standard output or standard error. */
 export type Output = Readonly<{
+  /** False if it holds back what was written, until it emits `drain`. */
   write(data: string | Uint8Array): unknown;
+  once?: (event: 'drain', listener: () => void) => unknown;
   isTTY?: boolean;
   /** Only on a terminal. */
   columns?: number;

@@ -1,6 +1,11 @@
-import { createRedriveClient, type Answer, type OperationId } from '../../client-http/index.ts';
+import {
+  createRedriveClient,
+  type Answer,
+  type OperationId,
+  type Transport,
+} from '../../client-http/index.ts';
 import { parseExactJson } from '../output/exact-json.ts';
-import { sendRequest } from './send-request.ts';
+import { sendForStream, sendRequest, type TakeBytes } from './send-request.ts';
 
 /** An operation of the API, and the fields of its path, query and body. */
 export type ApiCall = Readonly<{
@@ -15,6 +20,8 @@ export type ApiCall = Readonly<{
 export type ApiClient = Readonly<{
   /** Throws an ApiError unless the status is 2xx. */
   call<T>(call: ApiCall): Promise<Answer<T>>;
+  /** The same for an answer that may be larger than the memory: its text is handed over in parts. */
+  stream(call: ApiCall, take: TakeBytes): Promise<void>;
 }>;
 
 /** As database.statement_timeout by default: no answer takes longer. */
@@ -29,21 +36,25 @@ export function createApiClient({
   /** Asked before every call, because it may be renewed. */
   token?: () => Promise<string | undefined>;
 }>): ApiClient {
-  const clientWith = (authorization: string | undefined) =>
+  const clientWith = (authorization: string | undefined, transport: Transport) =>
     createRedriveClient({
       ...options,
       headers: authorization === undefined ? {} : { authorization },
       timeoutMs,
-      transport: sendRequest,
+      transport,
       parseJson: parseExactJson,
       hint: ': check --url or REDRIVE_URL',
       // A person is waiting: they see the error at once.
       retries: 0,
     });
+  const send = async <T>({ id, input, ...given }: ApiCall, transport: Transport): Promise<Answer<T>> => {
+    const sent = await token();
+    return clientWith(sent === undefined ? undefined : `Bearer ${sent}`, transport).call<T>(id, input, given);
+  };
   return {
-    async call({ id, input, ...given }) {
-      const sent = await token();
-      return clientWith(sent === undefined ? undefined : `Bearer ${sent}`).call(id, input, given);
+    call: (call) => send(call, sendRequest),
+    async stream(call, take) {
+      await send(call, sendForStream(take));
     },
   };
 }

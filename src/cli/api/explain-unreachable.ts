@@ -14,12 +14,16 @@ export function explainUnreachable(error: unknown, url: URL): string {
   return `cannot reach ${server} (${messageOf(error)}): check --url or REDRIVE_URL, and the network`;
 }
 
-/** Why there is no answer to a request that was sent. */
-export function explainLostAnswer(error: unknown, url: URL, method: string): string {
+/** Why there is no whole answer to a request that was sent. */
+export function explainLostAnswer(
+  error: unknown,
+  { url, method, isAnswering }: Readonly<{ url: URL; method: string; isAnswering: boolean }>,
+): string {
   const server = originOf(url);
   const code = codeOf(error) ?? '';
   if (code.startsWith('HPE_')) return `${server} does not speak HTTP: check --url or REDRIVE_URL`;
-  const lost = `${server} accepted the request but did not answer (${messageOf(error)})`;
+  const what = isAnswering ? 'did not finish its answer' : 'accepted the request but did not answer';
+  const lost = `${server} ${what} (${messageOf(error)})`;
   return method === 'GET' ? lost : `${lost}: it may or may not have been done, check before you retry`;
 }
 

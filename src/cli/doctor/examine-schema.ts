@@ -5,6 +5,7 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { migrationStatus, type MigrationStatus } from '../../platform/postgres/migrate.ts';
 import { missingRights, type MissingRight } from '../../platform/postgres/missing-rights.ts';
 import { sql } from '../../platform/postgres/sql.ts';
+import { examineAuditChain, examineAuditRights, examineAuditSeal } from './checks/audit-log.ts';
 import { examineAuditMonths } from './checks/audit-months.ts';
 import { examineDeadRows } from './checks/dead-rows.ts';
 import { examineIndexes } from './checks/invalid-indexes.ts';
@@ -41,6 +42,9 @@ export async function* examineSchema(db: Queryable, config: Config): AsyncGenera
   yield await attempt('dead_rows', () => examineDeadRows(db, schemas));
   yield await attempt('stuck_rows', () => examineStuckRows(db, schemas));
   yield await attempt('partitions', () => examineAuditMonths(db));
+  yield await attempt('audit_rights', () => examineAuditRights(db, /^prod/i.test(config.app.environment)));
+  yield await attempt('audit_seal', () => examineAuditSeal(db));
+  yield await attempt('audit_chain', () => examineAuditChain(db));
   yield await attempt('retry_policies', () => examineRetryPolicies(db, config));
   yield await attempt('message_encryption', () =>
     examineMessageEncryption(db, { ...config, master: createMasterKey(config.protect) }),

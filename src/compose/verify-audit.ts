@@ -1,0 +1,2 @@
+/** What `doctor` needs: it verifies without a server. */
+export { verifyChain } from '../audit/index.ts';
