@@ -10,8 +10,8 @@ import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
 import { createConsole } from './console/index.ts';
-import { createDlq, dlqMigrations } from './dlq/index.ts';
-import { createJobs, jobsMigrations } from './jobs/index.ts';
+import { createDlq, dlqMigrations, watchedMessages, watchRedrives } from './dlq/index.ts';
+import { createJobs, jobsMigrations, watchedJobs } from './jobs/index.ts';
 import { systemClock } from './kernel/clock.ts';
 import type { Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
@@ -21,6 +21,7 @@ import {
   destinationsWithDead,
   outboxMigrations,
   unsentKeys,
+  watchedOrders,
 } from './outbox/index.ts';
 import type { Broker } from './platform/broker/port.ts';
 import { createHttpServer, type HttpServer } from './platform/http/http-server.ts';
@@ -36,6 +37,7 @@ import {
   eventsDestination,
   eventsDestinations,
   sagaMigrations,
+  watchedSagas,
 } from './saga/index.ts';
 
 /** The running system. This file assembles it, and is the only one that knows every slice. */
@@ -149,8 +151,11 @@ function createSlices(config: Config, parts: Parts) {
     hasDeadEvents: async () => (await destinationsWithDead(db, [eventsDestination])).length > 0,
     options: { ...config.saga, services: config.services },
   });
+  const masks = parts.maskPayloads('topics', 'dlq:payloads:view');
   const console = createConsole({
     ...parts,
+    watched: { dlq: watchedMessages, outbox: watchedOrders, jobs: watchedJobs, sagas: watchedSagas },
+    watchRedrives: () => watchRedrives(db, masks.ofAny()),
     options: { ...config.app, publicUrl: config.server.publicUrl, login: access.loginPath },
   });
   return { dlq, notify, outbox, jobs, saga, audit, access, console };
@@ -204,7 +209,7 @@ function createServer(
   http.addRoutes('jobs', (scope) => jobs.addRoutes(scope));
   http.addRoutes('saga', (scope) => saga.addRoutes(scope));
   http.addRoutes('audit', (scope) => audit.addRoutes(scope));
-  http.addRoutes('console', (scope) => console.addRoutes(scope));
+  http.addRoutes('console', (scope) => console.addRoutes(scope, http.stopping));
   return http;
 }
 

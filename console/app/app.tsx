@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { Suspense, useMemo } from 'react';
+import { LiveProvider } from '../components/live/live-provider.tsx';
 import { PreferencesProvider } from '../components/preferences/preferences.tsx';
 import { ToastsProvider } from '../components/toast/toasts.tsx';
 import { ApiProvider } from '../components/session/session-end.tsx';
@@ -23,7 +24,9 @@ export function App({ facts }: Readonly<{ facts: PageFacts }>) {
           <ApiProvider prefix={facts.prefix}>
             <SessionGate facts={facts}>
               <ToastsProvider>
-                <RouterProvider router={router} />
+                <LiveProvider>
+                  <RouterProvider router={router} />
+                </LiveProvider>
               </ToastsProvider>
             </SessionGate>
           </ApiProvider>

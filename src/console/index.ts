@@ -1,26 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { onceAborted, systemClock } from '../kernel/clock.ts';
 import type { Service } from '../kernel/service.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
+import type { Database } from '../platform/postgres/database.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
+import { countAttention, readChanges } from '../platform/work/changes/read-changes.ts';
+import type { WatchedRows } from '../platform/work/changes/watched-rows.ts';
 import { addAssetRoutes } from './assets/asset-routes.ts';
 import { createConsoleBuild } from './assets/console-build.ts';
+import { createChangeHub, type HubDeps } from './events/change-hub.ts';
+import type { EventSliceName } from './events/event-slices.ts';
+import { addEventsRoute } from './events/events-route.ts';
 
 /** The server part of the web console. */
 export type Console = Readonly<{
-  addRoutes(app: HttpApp): void;
+  /** Streams of events end when `stopping` aborts. */
+  addRoutes(app: HttpApp, stopping: AbortSignal): void;
   services: readonly Service[];
 }>;
 
 export type ConsoleDeps = Readonly<{
+  db: Database;
+  /** The rows of each slice that lists show. */
+  watched: Readonly<Record<EventSliceName, WatchedRows>>;
+  watchRedrives: HubDeps['watchRedrives'];
   logger: Logger;
   options: Readonly<{ publicUrl: string | undefined; environment: string; login: string | null }>;
 }>;
 
-export function createConsole({ logger, options }: ConsoleDeps): Console {
+export function createConsole({ db, watched, watchRedrives, logger, options }: ConsoleDeps): Console {
   const { publicUrl, environment, login } = options;
   const build = createConsoleBuild(logger.child({ part: 'console' }));
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
+  const hub = createChangeHub({
+    process: randomUUID().slice(0, 8),
+    readChanges: (since) => readChanges(db, watched, since),
+    countAttention: (slices) => countAttention(db, watched, slices),
+    watchRedrives,
+    clock: systemClock,
+    onError: (error) => logger.warn({ err: error }, 'failed to read changes for the console'),
+  });
   return {
-    addRoutes: (app) => addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } }),
+    addRoutes(app, stopping) {
+      addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } });
+      addEventsRoute(app, hub);
+      void onceAborted(stopping).then(hub.stop);
+    },
     services: [build],
   };
 }

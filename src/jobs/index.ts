@@ -36,6 +36,7 @@ import { tickRetention } from './schedule/cron-ticks.ts';
 import { jobGauges } from './upkeep/gauges.ts';
 import { createJobRetention } from './upkeep/retention.ts';
 
+export { watchedJobs } from './browse/watched-jobs.ts';
 export type { CronJob };
 
 export type ConfiguredQueue = QueueSettings &

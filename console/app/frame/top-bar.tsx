@@ -1,10 +1,12 @@
 import { Menu } from 'lucide-react';
 import { Button } from '../../components/button/button.tsx';
+import { LiveIndicator } from '../../components/live/live-indicator.tsx';
 import { useSession } from '../../components/session/session.tsx';
 import { useText } from '../../components/text/use-text.ts';
 import { appTexts } from '../texts/app-texts.ts';
 import { Breadcrumb } from './breadcrumb.tsx';
 import { EnvironmentBadge } from './environment-badge.tsx';
+import { OperationsTray } from './operations-tray.tsx';
 import { SettingsMenu } from './settings-menu.tsx';
 import styles from './top-bar.module.css';
 
@@ -21,6 +23,8 @@ export function TopBar({ onOpenDrawer }: Readonly<{ onOpenDrawer: () => void }>)
       <Breadcrumb />
       <EnvironmentBadge name={me.environment} />
       <div className={styles['tools']}>
+        <OperationsTray />
+        <LiveIndicator />
         <SettingsMenu />
       </div>
     </header>

@@ -1,6 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { useRef, useState, type SubmitEvent } from 'react';
 import { Button } from '../button/button.tsx';
+import { useHold } from '../live/use-hold.ts';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import { ConfirmationInput } from './confirmation-input.tsx';
@@ -81,6 +82,7 @@ export function LoadedConfirmDialog(props: Readonly<{ confirmation: Confirmation
 
 /** What was entered, what is still missing, and how it goes. */
 function useConfirmation(confirmation: Confirmation, onEnd: () => void) {
+  useHold('dialog');
   const { fields = [], typed } = confirmation;
   const [values, setValues] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(fields.map(({ name, initial = '' }) => [name, initial])),

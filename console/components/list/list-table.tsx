@@ -1,18 +1,23 @@
 import { useCallback, useEffect, useId, useRef } from 'react';
 import {
+  countSelected,
   isSelected,
   shownState,
   toggle,
   toggleShown,
   type Selection,
 } from '../../lib/selection/selection.ts';
+import { useHold } from '../live/use-hold.ts';
+import { usePageKeys } from '../navigation/use-page-keys.ts';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import type { Column, RowLink } from './column.ts';
 import { ListFoot, type MoreRows } from './list-foot.tsx';
 import { ListRow } from './list-row.tsx';
 import styles from './list.module.css';
+import { NewRowsPill } from './new-rows-pill.tsx';
 import { SelectionBar } from './selection-bar.tsx';
+import type { ListLive } from './use-live-rows.ts';
 import { useListKeys } from './use-list-keys.ts';
 import { useRowCursor } from './use-row-cursor.ts';
 
@@ -41,6 +46,8 @@ export type ListTableProps<Row> = Readonly<{
   onLeave?: () => void;
   /** Rows that match no more; they stay, greyed, until the list is loaded again. */
   isGone?: (row: Row) => boolean;
+  /** Of `usePagedRows`: keeps rows up to date, and counts new ones. */
+  live?: ListLive<Row> | undefined;
   more?: MoreRows;
   isRefreshing?: boolean;
   /** Focuses this row, or the first if it is empty, when the list appears and nothing else has focus. */
@@ -58,6 +65,8 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
   const keysId = useId();
   const box = useRef<HTMLDivElement>(null);
   const ids = rows.map(idOf);
+  const isGone = props.live?.isGone ?? props.isGone;
+  useHold(isHeld(selection) ? 'selection' : null, countHeld(selection));
   const cursor = useRowCursor(box, ids, props);
   const onKeyDown = useListKeys({ props, ids, cursor });
   const latest = useRef(selection);
@@ -79,6 +88,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
       aria-busy={isRefreshing}
       data-list
     >
+      {props.live === undefined ? null : <LiveFresh live={props.live} />}
       {selection === undefined ? null : <SelectionBar selection={selection} ids={ids} />}
       <table className={styles['table']} aria-describedby={keysId}>
         <caption className="visually-hidden">{props.caption}</caption>
@@ -101,7 +111,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
               isChosen={selection === undefined ? null : isSelected(selection.value, idOf(row))}
               onToggle={onToggle}
               isPeeked={peek?.id === idOf(row)}
-              isGone={props.isGone?.(row) ?? false}
+              isGone={isGone?.(row) ?? false}
             />
           ))}
         </tbody>
@@ -112,6 +122,28 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
       {props.more === undefined ? null : <ListFoot more={props.more} shown={rows.length} />}
     </div>
   );
+}
+
+/** Lies above the table, so that its coming moves nothing. */
+function LiveFresh({ live }: Readonly<{ live: ListLive<never> }>) {
+  const { fresh, onLoad } = live;
+  usePageKeys({ 'Shift+Period': fresh === 0 ? undefined : onLoad });
+  return (
+    <div className={styles['fresh']}>
+      <NewRowsPill count={fresh} onLoad={onLoad} />
+    </div>
+  );
+}
+
+function isHeld(selection: ListTableProps<never>['selection']): boolean {
+  return selection !== undefined && selection.value.kind !== 'none';
+}
+
+/** How many rows are selected; 0 if not known. */
+function countHeld(selection: ListTableProps<never>['selection']): number {
+  return selection === undefined
+    ? 0
+    : (countSelected(selection.value, selection.matching?.total ?? null) ?? 0);
 }
 
 function ListHead(

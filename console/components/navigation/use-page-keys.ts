@@ -17,7 +17,7 @@ export function usePageKeys(actions: Readonly<Record<string, (() => void) | unde
   useEffect(() => {
     const bindings = names.split(' ').map((name) => {
       const act = (event: KeyboardEvent): void => {
-        const isLetter = !name.includes('+');
+        const isLetter = !/(Control|Meta|Alt|\$mod)\+/.test(name);
         if (isLetter && (keys !== 'on' || isTyping(event.target))) return;
         if (
           event.defaultPrevented ||

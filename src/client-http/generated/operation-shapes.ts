@@ -1282,6 +1282,8 @@ export type Operations = {
       }>[];
     }>;
   };
+  /** Follow what changes, by server-sent events. For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention. `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal. */
+  followChanges: { input: Readonly<Record<string, never>>; answer: string };
   /** List jobs, newest first. Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listJobs: {
     input: Readonly<{

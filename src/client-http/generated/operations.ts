@@ -52,6 +52,7 @@ export const operations = {
   verifySource: { method: 'GET', path: '/api/v1/dlq/sources/{topic}/{partition}/verify' },
   listTopicMessages: { method: 'GET', path: '/api/v1/dlq/{topic}' },
   retryAllMessages: { method: 'POST', path: '/api/v1/dlq/{topic}/retry-all' },
+  followChanges: { method: 'GET', path: '/api/v1/events', isText: true },
   listJobs: { method: 'GET', path: '/api/v1/jobs' },
   enqueueJob: { method: 'POST', path: '/api/v1/jobs' },
   listDeadJobs: { method: 'GET', path: '/api/v1/jobs/dead' },

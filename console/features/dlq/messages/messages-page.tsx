@@ -8,6 +8,7 @@ import { NoMatch } from '../../../components/filter/no-match.tsx';
 import { StatusFacets } from '../../../components/filter/status-facets.tsx';
 import type { MoreRows } from '../../../components/list/list-foot.tsx';
 import { ListTable } from '../../../components/list/list-table.tsx';
+import type { ListLive } from '../../../components/list/use-live-rows.ts';
 import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { PeekLayout } from '../../../components/peek/peek-layout.tsx';
@@ -28,6 +29,7 @@ import {
 import type { ListedMessage, MessageFacets, Operations } from '../../../lib/server-shapes.ts';
 import { keepChosenMessages } from '../chosen-messages.ts';
 import { useMessageColumns } from './message-columns.tsx';
+import { useReadAgain } from './use-read-again.ts';
 import { keepMessageList } from './message-list.ts';
 import { MessagePeek } from './message-peek.tsx';
 import { messageQualifiers } from './message-qualifiers.ts';
@@ -43,13 +45,15 @@ export function MessagesPage() {
   const { q = '' } = useSearch({ strict: false });
   const navigate = useNavigate();
   const query = useParameters(q);
-  const { loaded, more, refetch } = usePagedRows<MessageList, ListedMessage>({
+  const load = useReadAgain();
+  const { loaded, more, refetch, live } = usePagedRows<MessageList, ListedMessage>({
     key: ['dlq', 'messages'],
     path: '/api/v1/dlq/messages',
     parameters: query.isValid ? query.parameters : [],
     rowsOf: ({ messages }) => messages,
     whyEmpty: q === '' ? 'nothing' : 'filter',
     isEnabled: query.isValid,
+    live: { slices: ['dlq'], idOf: ({ id }) => id, load },
   });
   const facets = useFacets(query.isValid ? query.parameters : null);
   const apply = (filter: string): void => void navigate({ to: '/dlq/messages', search: { q: filter } });
@@ -81,7 +85,14 @@ export function MessagesPage() {
           }
         >
           {(messages, isRefreshing) => (
-            <MessagesTable key={q} filter={q} messages={messages} more={more} isRefreshing={isRefreshing} />
+            <MessagesTable
+              key={q}
+              filter={q}
+              messages={messages}
+              more={more}
+              isRefreshing={isRefreshing}
+              live={live}
+            />
           )}
         </LoadedPanel>
       ) : null}
@@ -114,9 +125,10 @@ type TableProps = Readonly<{
   messages: readonly ListedMessage[];
   more: MoreRows;
   isRefreshing: boolean;
+  live: ListLive<ListedMessage> | undefined;
 }>;
 
-function MessagesTable({ filter, messages, more, isRefreshing }: TableProps) {
+function MessagesTable({ filter, messages, more, isRefreshing, live }: TableProps) {
   const t = useText(messagesTexts);
   const api = useApi();
   const navigate = useNavigate();
@@ -144,6 +156,7 @@ function MessagesTable({ filter, messages, more, isRefreshing }: TableProps) {
         linkOf={({ id }) => ({ to: `/dlq/messages/${id}` })}
         columns={columns}
         more={more}
+        live={live}
         isRefreshing={isRefreshing}
         initialCursor=""
         peek={{ id: peek === '' ? null : peek, onChange: setPeek }}

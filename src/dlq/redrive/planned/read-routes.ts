@@ -6,6 +6,7 @@ import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../../platform/http/list-route.ts';
 import { apiRoot } from '../../../platform/http/slice-input.ts';
+import { sendEvents } from '../../../platform/http/streams/send-events.ts';
 import type { Database } from '../../../platform/postgres/database.ts';
 import { findIds, type TableWithIds } from '../../../platform/postgres/find-ids.ts';
 import { areNamed } from '../../../platform/postgres/is-named.ts';
@@ -161,11 +162,7 @@ function addEventsRoute(app: HttpApp, { db, stopping, masking }: ReadRouteDeps):
       },
     },
     async (request, reply) => {
-      const stream = await events.open(readId(request.params.id));
-      return reply
-        .type('text/event-stream')
-        .headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-        .send(stream);
+      return sendEvents(reply, await events.open(readId(request.params.id)));
     },
   );
 }

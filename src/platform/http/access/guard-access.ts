@@ -62,6 +62,8 @@ export function guardAccess(
     endWhenRefused(payload, revocations, async () => {
       const principal = await authenticate(request, false);
       if (access !== 'authenticated') requirePermission(principal, access);
+      // What a stream shows from now on is what the caller may see now.
+      request.principal = principal;
     });
   });
   return declared;

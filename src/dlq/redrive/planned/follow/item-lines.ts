@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Masks } from '../../../../kernel/protect/protection.ts';
 import { stringifyWithRaw } from '../../../../platform/http/raw-json.ts';
+import { createStreamSlots } from '../../../../platform/http/streams/stream-slots.ts';
 import type { Queryable } from '../../../../platform/postgres/database.ts';
 import { presentItem } from '../present-redrive.ts';
 import { getRedrive, readItems, type ItemFilter } from '../read-redrives.ts';
-import { createStreamSlots } from './stream-slots.ts';
+import { tooManyStreams } from './too-many-streams.ts';
 
 export type ItemLines = Readonly<{ open(filter: ItemFilter): Promise<Readable> }>;
 
@@ -19,7 +20,7 @@ const defaultLimits: LineLimits = { maxStreams: 16, pageRows: 1000, cutAfterMs: 
  */
 export function createItemLines(db: Queryable, masks: Masks, limits: Partial<LineLimits> = {}): ItemLines {
   const { maxStreams, pageRows, cutAfterMs } = { ...defaultLimits, ...limits };
-  const slots = createStreamSlots(maxStreams);
+  const slots = createStreamSlots(maxStreams, tooManyStreams);
 
   async function* pages(filter: ItemFilter, onSlow: () => void): AsyncGenerator<string> {
     for (let after = '0'; ;) {

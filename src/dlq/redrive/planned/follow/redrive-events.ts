@@ -1,9 +1,14 @@
 import type { Readable } from 'node:stream';
 import { sleep } from '../../../../kernel/clock.ts';
 import { AppError } from '../../../../kernel/errors.ts';
+import {
+  createEventStream,
+  type EventStream,
+  type EventTimes,
+} from '../../../../platform/http/streams/event-stream.ts';
+import { createStreamSlots } from '../../../../platform/http/streams/stream-slots.ts';
 import { hasEnded, type RedriveState } from '../../../domain/redrive.ts';
-import { createEventStream, type EventStream, type EventTimes } from './event-stream.ts';
-import { createStreamSlots } from './stream-slots.ts';
+import { tooManyStreams } from './too-many-streams.ts';
 
 /** What an event shows. */
 export type RedriveProgress = Readonly<{ state: RedriveState; receipt: object | null }>;
@@ -41,7 +46,7 @@ export function createRedriveEvents({
   limits,
 }: EventsDeps): Readonly<{ open(id: string): Promise<Readable> }> {
   const { maxStreams, everyMs, ...times } = { ...defaultLimits, ...limits };
-  const slots = createStreamSlots(maxStreams);
+  const slots = createStreamSlots(maxStreams, tooManyStreams);
   const feeds = new Map<string, Feed>();
 
   const join = (id: string, stream: EventStream): void => {

@@ -4,7 +4,9 @@ import { Readable } from 'node:stream';
 export type EventStream = Readonly<{
   readable: Readable;
   /** Replaces an event that the client has not read yet: only the newest counts. */
-  offer(event: string, data: string): void;
+  offer(event: string, data: string, id?: string): void;
+  /** Whether the client has taken everything so far, so that an offer replaces nothing. */
+  isFree(): boolean;
   /** The last event; the stream ends when the client has read it. */
   end(event: string, data: string): void;
   /** Ends the stream without another event. */
@@ -56,11 +58,13 @@ export function createEventStream({ heartbeatMs, cutAfterMs }: EventTimes, onClo
     },
     Math.min(heartbeatMs, cutAfterMs),
   );
-  const textOf = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
+  const textOf = (event: string, data: string, id?: string): string =>
+    `event: ${event}\ndata: ${data}\n${id === undefined ? '' : `id: ${id}\n`}\n`;
 
   return {
     readable,
-    offer: (event, data) => put(textOf(event, data)),
+    offer: (event, data, id) => put(textOf(event, data, id)),
+    isFree: () => isWanted && pending === null,
     end(event, data) {
       if (isLast) return;
       pending = { text: textOf(event, data), sinceMs: pending?.sinceMs ?? performance.now() };

@@ -1,0 +1,44 @@
+import type { Masks } from '../../../../kernel/protect/protection.ts';
+import type { Queryable } from '../../../../platform/postgres/database.ts';
+import { sql } from '../../../../platform/postgres/sql.ts';
+import { timestamp, type Json } from '../../../present.ts';
+import { presentProgress } from '../present-redrive.ts';
+import { getRedrive, readProgress } from '../read-redrives.ts';
+
+/** A redrive that goes on, or has ended a moment ago, as the console shows it on every page. */
+export type WatchedRedrive = Readonly<{ topics: readonly string[]; view: Json }>;
+
+const maxWatched = 20;
+/** So that all who watch see how it ended. */
+const shownAfterEndSeconds = 60;
+
+/** Oldest first. Those that were only planned are left out: they wait for a person. */
+export async function watchRedrives(db: Queryable, masks: Masks): Promise<readonly WatchedRedrive[]> {
+  const rows = await db.query<{ id: string }>(sql`
+    (SELECT t.id, t.created_at FROM dlq.redrives t
+     WHERE (t.state IN ('planning', 'planned', 'running', 'paused', 'stopped')
+            OR (t.state = 'cancelled' AND t.receipt IS NULL))
+       AND t.started_at IS NOT NULL
+     ORDER BY t.created_at DESC, t.id DESC LIMIT ${maxWatched}::int)
+    UNION
+    (SELECT t.id, t.created_at FROM (
+       SELECT * FROM dlq.redrives r ORDER BY r.created_at DESC, r.id DESC LIMIT ${maxWatched}::int
+     ) AS t WHERE t.finished_at > clock_timestamp() - ${shownAfterEndSeconds} * interval '1 second')
+    ORDER BY created_at LIMIT ${maxWatched}::int`);
+  const watched: WatchedRedrive[] = [];
+  for (const { id } of rows) {
+    const redrive = await getRedrive(db, id);
+    const { kind, reason, policy, createdAt } = redrive;
+    watched.push({
+      topics: redrive.topics ?? [],
+      view: {
+        ...presentProgress(redrive, await readProgress(db, id), masks),
+        kind,
+        reason: masks.text(reason),
+        policy,
+        created_at: timestamp(createdAt),
+      },
+    });
+  }
+  return watched;
+}
