@@ -83,6 +83,8 @@ export const en = {
       : `${formatCount(count)} bytes are not valid UTF-8, the first at ${formatCount(first)}. They are shown as ⟨hex⟩.`,
   download: 'Download',
   payload: 'Payload',
+  libraryFrames: (count: number) => `${formatCount(count)} frames of libraries`,
+  stack: 'Stack',
   find: 'Find',
   view: 'View',
   actions: 'More actions',

@@ -84,6 +84,8 @@ export const ja: TextsLike<typeof en> = {
     `UTF-8 として正しくないバイトが ${formatCount(count)} 個あります (最初は ${formatCount(first)})。⟨16 進⟩ で表示しています。`,
   download: 'ダウンロード',
   payload: 'ペイロード',
+  libraryFrames: (count) => `ライブラリのフレーム ${formatCount(count)} 個`,
+  stack: 'スタック',
   find: '検索',
   view: '表示',
   actions: 'その他の操作',

@@ -1,7 +1,6 @@
 import { ListTodo } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
-import { redirectRoute } from '../../components/navigation/routes.ts';
+import { lazyPage, redirectRoute } from '../../components/navigation/routes.ts';
 import { jobsTexts as texts } from './texts/jobs-texts.ts';
 
 /** Jobs, their queues and schedules. */
@@ -17,9 +16,10 @@ export const jobs = defineFeature(texts, {
   ],
   routes: (root) => [
     redirectRoute(root, '/jobs', '/jobs/list'),
-    commandRoute(root, { path: '/jobs/list', texts, title: 'jobs', command: 'jobs list' }),
-    commandRoute(root, { path: '/jobs/list/$id', texts, title: 'job', command: 'jobs show <id>' }),
-    commandRoute(root, { path: '/jobs/queues', texts, title: 'queues', command: 'jobs queues' }),
-    commandRoute(root, { path: '/jobs/schedules', texts, title: 'schedules', command: 'jobs queues' }),
+    lazyPage(root, '/jobs/list', async () => import('./list/jobs-page.tsx'), 'JobsPage'),
+    lazyPage(root, '/jobs/list/$id', async () => import('./job/job-page.tsx'), 'JobPage'),
+    lazyPage(root, '/jobs/requeue', async () => import('./requeue/requeue-page.tsx'), 'RequeuePage'),
+    lazyPage(root, '/jobs/queues', async () => import('./queues/queues-page.tsx'), 'QueuesPage'),
+    lazyPage(root, '/jobs/schedules', async () => import('./schedules/schedules-page.tsx'), 'SchedulesPage'),
   ],
 });

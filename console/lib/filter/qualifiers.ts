@@ -4,7 +4,7 @@ import type { Filter, Term } from './filter.ts';
 export type Qualifier = Readonly<{
   name: string;
   /**
-   * `one`: any text. `choice`: one or more of `choices`, with commas between them. `time`: an age such as `2h`, or an
+   * `one`: any text, or one of `choices`. `choice`: one or more of `choices`, with commas between them. `time`: an age such as `2h`, or an
    * ISO date. `flag`: each choice is a parameter of its own that is true.
    */
   kind: 'one' | 'choice' | 'time' | 'flag';
@@ -114,8 +114,7 @@ function problemOf(term: Term, table: Qualifiers): FilterProblem | null {
   const { kind, choices = [], excludedParameter } = qualifier;
   if (term.value === '') return problem('missing_value', choices);
   const values = kind === 'choice' ? term.value.split(',') : [term.value];
-  const isChoice = kind === 'choice' || kind === 'flag';
-  if (isChoice && !values.every((value) => choices.includes(value)))
+  if (qualifier.choices !== undefined && !values.every((value) => choices.includes(value)))
     return problem('unknown_choice', choices);
   if (kind === 'time' && readTime(term.value, 0) === null)
     return problem('wrong_time', ['15m', '2h', '7d', '2026-01-31', '2026-01-31T14:00Z']);

@@ -1450,6 +1450,10 @@ export type Operations = {
     input: Readonly<Record<string, never>>;
     answer: Readonly<{
       queues: readonly Queue[];
+      /** Only the newest 25 000 jobs were read for `completed_by_minute`: there were more. */
+      throughput_is_partial?: true;
+      /** The time of the database when it was read: the answer is at least as new. */
+      as_of: string;
     }>;
   };
   /** Claim due jobs. Each job comes with a lease and the epoch that settles it. With `wait_seconds` the request waits until a job is due. Jobs of a client that disconnects are released. */

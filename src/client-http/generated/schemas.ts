@@ -839,6 +839,7 @@ export type Queue = Readonly<{
   /** Dead letters neither cancelled nor discarded. */
   unresolved: number;
   lag_seconds: number | null;
+  completed_by_minute: readonly number[] | null;
 }>;
 
 export type QueuePause = Readonly<{

@@ -12,6 +12,7 @@ import { findJob } from './find-job.ts';
 import type { JobFilter } from './job-conditions.ts';
 import type { Job } from './job-row.ts';
 import { listQueues } from './list-queues.ts';
+import { readThroughput } from './read-throughput.ts';
 
 /** Runs every statement, and records its plan with sequential scans disabled. */
 function explaining(database: TestDatabase, plans: string[]): Queryable {
@@ -143,6 +144,27 @@ describe('in a table with every kind of job', () => {
       }
       const { jobs } = await walk(database.db, filter, 1000);
       assert.deepEqual(total, { total: jobs.length, isEstimate: false }, JSON.stringify(filter));
+    }
+  });
+
+  test('throughput counts what was completed in the last half hour, minute by minute', async () => {
+    assert.deepEqual(await readThroughput(database.db), { byQueue: new Map(), isPartial: false });
+    const completed = await database.db.query<{ job_id: string; queue: string }>(sql`
+      SELECT job_id, queue FROM jobs.job_queue WHERE status = 'completed' ORDER BY job_id LIMIT 2`);
+    const ids = completed.map(({ job_id: id }) => id);
+    await database.db.query(sql`
+      UPDATE jobs.job_queue SET completed_at = now() - interval '90 seconds' WHERE job_id = ANY(${ids}::uuid[])`);
+    const { byQueue } = await readThroughput(database.db);
+    await database.db.query(sql`
+      UPDATE jobs.job_queue SET completed_at = NULL WHERE job_id = ANY(${ids}::uuid[])`);
+    const counts = completed.map(({ queue: name }) => byQueue.get(name) ?? []);
+    for (const minutes of counts) {
+      assert.equal(minutes.length, 30);
+      assert.equal(minutes.at(-2), 1);
+      assert.equal(
+        minutes.reduce((sum, count) => sum + count, 0),
+        1,
+      );
     }
   });
 

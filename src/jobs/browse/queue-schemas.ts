@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { AsOf, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/job.ts';
 import { pauseProperties } from '../route-parts.ts';
 
@@ -51,8 +51,20 @@ export const QueuesSchema: TSchema = Type.Object({
         ),
         unresolved: Type.Integer({ description: 'Dead letters neither cancelled nor discarded.' }),
         lag_seconds: nullable(Type.Number({ description: 'How long the oldest due job has been waiting.' })),
+        completed_by_minute: nullable(
+          Type.Array(Type.Integer({ minimum: 0 }), {
+            description:
+              'Jobs completed in each of the last 30 minutes, the oldest first. Null if the queue keeps no completed jobs.',
+          }),
+        ),
       },
       { title: 'Queue' },
     ),
   ),
+  throughput_is_partial: Type.Optional(
+    Type.Literal(true, {
+      description: 'Only the newest 25 000 jobs were read for `completed_by_minute`: there were more.',
+    }),
+  ),
+  as_of: AsOf,
 });

@@ -1,7 +1,6 @@
-import { CopyButton } from '../../../components/button/copy-button.tsx';
 import { MaskedText } from '../../../components/protection/masked-text.tsx';
+import { Stack } from '../../../components/stack/stack.tsx';
 import { useText } from '../../../components/text/use-text.ts';
-import { splitStack } from './split-stack.ts';
 import styles from './messages.module.css';
 import { messagesTexts } from './texts/messages-texts.ts';
 import type { RevealedProps } from './use-payload.ts';
@@ -22,29 +21,7 @@ export function MessageError({ message, revealed = null }: RevealedProps) {
       <pre className={styles['text']}>
         <MaskedText text={text} />
       </pre>
-      {stack == null || stack === '' ? null : (
-        <>
-          <div className={styles['stack']}>
-            {splitStack(stack).map((part, i) =>
-              part.kind === 'own' ? (
-                <pre key={i}>
-                  <MaskedText text={part.lines.join('\n')} />
-                </pre>
-              ) : (
-                <details key={i}>
-                  <summary>{t.libraryFrames(part.lines.length)}</summary>
-                  <pre>
-                    <MaskedText text={part.lines.join('\n')} />
-                  </pre>
-                </details>
-              ),
-            )}
-          </div>
-          <p>
-            <CopyButton what={t.stack} text={stack} />
-          </p>
-        </>
-      )}
+      {stack == null || stack === '' ? null : <Stack text={stack} />}
     </section>
   );
 }

@@ -8,6 +8,7 @@ import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { StatusBadge } from '../../../components/status/status-badge.tsx';
 import { TabLinks } from '../../../components/tabs/tab-links.tsx';
 import { useText } from '../../../components/text/use-text.ts';
+import { findNeighbours } from '../../../lib/kept-list.ts';
 import { loadedOf } from '../../../lib/loaded.ts';
 import type { Message } from '../../../lib/server-shapes.ts';
 import { MessageActions } from './message-actions.tsx';
@@ -15,7 +16,6 @@ import { MessageError } from './message-error.tsx';
 import { MessageFacts } from './message-facts.tsx';
 import { MessageHeaders } from './message-headers.tsx';
 import { MessageHistory } from './message-history.tsx';
-import { findNeighbours } from './message-list.ts';
 import { MessagePayload } from './message-payload.tsx';
 import { messagesTexts } from './texts/messages-texts.ts';
 import { messagePath, useMessage } from './use-message.ts';
@@ -35,7 +35,7 @@ export function MessagePage() {
   const { data: message } = handle.query;
   const open = (to: Tab) => (): void =>
     void navigate({ to: `/dlq/messages/${id}`, search: { tab: to }, replace: true });
-  const neighbours = findNeighbours(id);
+  const neighbours = findNeighbours('messages', id);
   const go = (to: string | null | undefined) => (): void => {
     if (to != null) void navigate({ to: `/dlq/messages/${to}`, search: { tab } });
   };

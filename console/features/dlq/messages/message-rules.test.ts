@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeBase64 } from '../../../lib/bytes/base64.ts';
-import { findNeighbours, keepMessageList } from './message-list.ts';
+import { findNeighbours, keepList } from '../../../lib/kept-list.ts';
 import { errorTitle, keyText, placeText } from './message-words.ts';
-import { splitStack } from './split-stack.ts';
+import { splitStack } from '../../../components/stack/split-stack.ts';
 
 test('a key is text, or its first bytes in hexadecimal', () => {
   expect(keyText({ key: 'C-17' })).toBe('C-17');
@@ -45,14 +45,14 @@ test('a stack is split without losing or moving a line', () => {
 });
 
 test('a message knows its neighbours in the list from which it was opened', () => {
-  keepMessageList({ filter: 'status:DEAD', ids: ['a', 'b', 'c'] });
-  expect(findNeighbours('b')).toEqual({
+  keepList('test', { filter: 'status:DEAD', ids: ['a', 'b', 'c'] });
+  expect(findNeighbours('test', 'b')).toEqual({
     filter: 'status:DEAD',
     place: 2,
     count: 3,
     previous: 'a',
     next: 'c',
   });
-  expect(findNeighbours('c')?.next).toBeNull();
-  expect(findNeighbours('x')).toBeNull();
+  expect(findNeighbours('test', 'c')?.next).toBeNull();
+  expect(findNeighbours('test', 'x')).toBeNull();
 });

@@ -19,6 +19,8 @@ import { EmptyState } from '../../../components/states/panel-states.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { ClockContext } from '../../../components/time/clock.ts';
 import { parseFilter } from '../../../lib/filter/filter.ts';
+import { keepIds } from '../../../lib/kept-ids.ts';
+import { keepList } from '../../../lib/kept-list.ts';
 import { toQuery } from '../../../lib/filter/qualifiers.ts';
 import {
   countSelected,
@@ -27,10 +29,8 @@ import {
   type Selection,
 } from '../../../lib/selection/selection.ts';
 import type { ListedMessage, MessageFacets, Operations } from '../../../lib/server-shapes.ts';
-import { keepChosenMessages } from '../chosen-messages.ts';
 import { useMessageColumns } from './message-columns.tsx';
 import { useReadAgain } from './use-read-again.ts';
-import { keepMessageList } from './message-list.ts';
 import { MessagePeek } from './message-peek.tsx';
 import { messageQualifiers } from './message-qualifiers.ts';
 import { errorTitle } from './message-words.ts';
@@ -135,7 +135,7 @@ function MessagesTable({ filter, messages, more, isRefreshing, live }: TableProp
   const { peek = '' } = useSearch({ strict: false });
   const [selection, setSelection] = useState<Selection>(nothingSelected);
   const columns = useMessageColumns();
-  useEffect(() => keepMessageList({ filter, ids: messages.map(({ id }) => id) }), [filter, messages]);
+  useEffect(() => keepList('messages', { filter, ids: messages.map(({ id }) => id) }), [filter, messages]);
   const setPeek = (id: string | null): void =>
     void navigate({
       to: '.',
@@ -158,7 +158,7 @@ function MessagesTable({ filter, messages, more, isRefreshing, live }: TableProp
         more={more}
         live={live}
         isRefreshing={isRefreshing}
-        initialCursor=""
+        initialCursor={peek}
         peek={{ id: peek === '' ? null : peek, onChange: setPeek }}
         {...(peek === '' ? {} : { onCursor: setPeek })}
         selection={{
@@ -189,7 +189,7 @@ function SelectionActions({ selection, total }: Readonly<{ selection: Selection;
   const plan = (): void => {
     const search =
       selection.kind === 'some'
-        ? { from: keepChosenMessages([...selection.ids]) }
+        ? { from: keepIds([...selection.ids]) }
         : selection.kind === 'allMatching'
           ? { q: selection.filter }
           : {};

@@ -8,9 +8,9 @@ import { useMay } from '../../../components/session/use-may.ts';
 import { FailedState } from '../../../components/states/panel-states.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { printFilter } from '../../../lib/filter/filter.ts';
+import { readKeptIds } from '../../../lib/kept-ids.ts';
 import type { Operations } from '../../../lib/server-shapes.ts';
-import { readChosenMessages } from '../chosen-messages.ts';
-import { Field } from './form-parts.tsx';
+import { Field } from '../../../components/form/form-parts.tsx';
 import { KindFields, PaceFields } from './pace-fields.tsx';
 import { emptyPlan, findPlanProblems, kinds, permissionOf, planBody, type PlanForm } from './plan-form.ts';
 import { PlanSelection } from './plan-selection.tsx';
@@ -32,7 +32,7 @@ export function NewRedrivePage() {
     ...emptyPlan,
     kind: kinds.find((one) => one === kind) ?? 'retry',
   });
-  const ids = from === undefined ? undefined : readChosenMessages(from);
+  const ids = from === undefined ? undefined : readKeptIds(from);
   const change = (part: Partial<PlanForm>): void => setForm((before) => ({ ...before, ...part }));
   const { submit, isBusy, error, isTried, problems } = usePlan(form, { filterText, ids });
   const reasonOf = useReasonAgainst(form, { filterText, ids });

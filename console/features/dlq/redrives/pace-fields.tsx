@@ -1,6 +1,6 @@
 import { useMay } from '../../../components/session/use-may.ts';
 import { useText } from '../../../components/text/use-text.ts';
-import { CheckField, Field, FormPart } from './form-parts.tsx';
+import { CheckField, Field, FormPart } from '../../../components/form/form-parts.tsx';
 import { kinds, type Kind, type PlanField, type PlanForm } from './plan-form.ts';
 import styles from './redrives.module.css';
 import { redrivesTexts } from './texts/redrives-texts.ts';

@@ -5,7 +5,7 @@ import { useText } from '../../../components/text/use-text.ts';
 import { useToast } from '../../../components/toast/toasts.tsx';
 import { messageOf } from '../../../lib/api/api-failure.ts';
 import type { Redrive } from '../../../lib/server-shapes.ts';
-import { Field } from './form-parts.tsx';
+import { Field } from '../../../components/form/form-parts.tsx';
 import { readRate } from './plan-form.ts';
 import styles from './redrives.module.css';
 import { redrivesTexts } from './texts/redrives-texts.ts';

@@ -4,7 +4,7 @@ import { FilterBox } from '../../../components/filter/filter-box.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { useText } from '../../../components/text/use-text.ts';
 import type { MessageFacets } from '../../../lib/server-shapes.ts';
-import { FormPart } from './form-parts.tsx';
+import { FormPart } from '../../../components/form/form-parts.tsx';
 import { redriveQualifiers } from './redrive-qualifiers.ts';
 import styles from './redrives.module.css';
 import { redrivesTexts } from './texts/redrives-texts.ts';

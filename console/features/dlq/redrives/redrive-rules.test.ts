@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Redrive } from '../../../lib/server-shapes.ts';
-import { keepChosenMessages, readChosenMessages } from '../chosen-messages.ts';
+import { keepIds, readKeptIds } from '../../../lib/kept-ids.ts';
 import { emptyPlan, findPlanProblems, planBody, readRate, readStages } from './plan-form.ts';
 import { countIds, printRedriveFilter, readRedriveFilter } from './redrive-filter.ts';
 import { cameBackPercent, outcomeCounts, rampSteps, sendingMs, watchingMs } from './redrive-numbers.ts';
@@ -172,6 +172,6 @@ describe('the figures', () => {
 });
 
 test('messages chosen in a list are found by the name that they were kept under', () => {
-  expect(readChosenMessages(keepChosenMessages(['a', 'b']))).toEqual(['a', 'b']);
-  expect(readChosenMessages('chosen-elsewhere')).toBeNull();
+  expect(readKeptIds(keepIds(['a', 'b']))).toEqual(['a', 'b']);
+  expect(readKeptIds('chosen-elsewhere')).toBeNull();
 });

@@ -3,7 +3,6 @@ import type { Texts } from '../../../lib/text/catalogue.ts';
 export const en = {
   area: 'Jobs',
   jobs: 'Jobs',
-  job: 'Job',
   queues: 'Queues',
   schedules: 'Schedules',
 } as const satisfies Texts;

@@ -4,7 +4,6 @@ import type { en } from './en.ts';
 export const ja: TextsLike<typeof en> = {
   area: 'ジョブ',
   jobs: 'ジョブ',
-  job: 'ジョブ',
   queues: 'キュー',
   schedules: 'スケジュール',
 };

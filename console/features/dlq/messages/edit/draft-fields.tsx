@@ -1,6 +1,6 @@
 import { Button } from '../../../../components/button/button.tsx';
 import { useText } from '../../../../components/text/use-text.ts';
-import { Field } from '../../redrives/form-parts.tsx';
+import { Field } from '../../../../components/form/form-parts.tsx';
 import { editableOf, type Draft, type DraftHeader, type Version } from './draft.ts';
 import styles from './edit.module.css';
 import { editTexts } from './texts/edit-texts.ts';

@@ -39,8 +39,6 @@ export const en = {
   group: 'Group',
   sameError: 'others with the same error',
   parent: 'Came back from',
-  libraryFrames: (count: number) => `${count} frames of libraries`,
-  stack: 'Stack',
   noValue: 'No value (null)',
   noHeaders: 'No headers.',
   name: 'Name',

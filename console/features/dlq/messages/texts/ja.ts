@@ -40,8 +40,6 @@ export const ja: TextsLike<typeof en> = {
   group: 'グループ',
   sameError: '同じエラーのメッセージ',
   parent: '戻ってくる前',
-  libraryFrames: (count) => `ライブラリのフレーム ${count} 個`,
-  stack: 'スタック',
   noValue: '値なし (null)',
   noHeaders: 'ヘッダーはありません。',
   name: '名前',

@@ -1,5 +1,5 @@
 import { useId, type ReactNode } from 'react';
-import styles from './redrives.module.css';
+import styles from './form.module.css';
 
 type FieldProps = Readonly<{
   label: string;
