@@ -17,7 +17,9 @@ export function OperationsTray() {
   const t = useText(appTexts);
   const id = useId();
   const tray = useRef<HTMLElement>(null);
-  const redrives = useLiveState((state) => state.redrives);
+  const all = useLiveState((state) => state.redrives);
+  // A plan waits for a person, and not on every page.
+  const redrives = all.filter(({ started_at: startedAt }) => startedAt !== null);
   const stopped = redrives.filter(({ state }) => state === 'stopped').length;
   if (redrives.length === 0) return null;
   return (

@@ -1,12 +1,14 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Slice, Unread } from '../../lib/live/live-events.ts';
 import { asLoaded, mergeAnswer, mergeRows, shownRows, type LiveRows } from '../../lib/live/live-rows.ts';
-import { useLiveReading } from '../live/use-live-reading.ts';
+import { useLiveReading, type LiveReading } from '../live/use-live-reading.ts';
 
 /** What a list has to say to be live. */
 export type LiveOptions<Row> = Readonly<{
   /** Whose changes may change the list. */
   slices: readonly Slice[];
+  /** For lists of redrives. */
+  areOwn?: LiveReading['areOwn'];
   idOf: (row: Row) => string;
   /**
    * Reads rows again, whether they match the filter or not; those that were deleted are missing in the result. Without
@@ -80,7 +82,11 @@ export function useLiveRows<Row>(source: Source<Row>): LiveList<Row> {
       setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
     }
   };
-  useLiveReading({ slices: live?.slices ?? [], read });
+  useLiveReading({
+    slices: live?.slices ?? [],
+    ...(live?.areOwn === undefined ? {} : { areOwn: live.areOwn }),
+    read,
+  });
   const idOf = live?.idOf;
   const shown = useMemo(
     () => (rows === undefined || idOf === undefined ? rows : shownRows(rows, state, idOf)),

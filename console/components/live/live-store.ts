@@ -21,7 +21,7 @@ export type LiveStore = Readonly<{
   /** When the server was heard last, in ms since 1970; null before that. */
   heardAt(): number | null;
   /** Whether updates wait, because somebody has paused them, holds them, or does not look. */
-  isWaiting(): boolean;
+  isWaiting(ignoresHold?: boolean): boolean;
   pause(isPaused: boolean): void;
   /** Returns what ends the hold. */
   hold(hold: Hold): () => void;
@@ -67,7 +67,8 @@ export function createLiveStore(): LiveStore {
       return () => eventListeners.delete(listener);
     },
     heardAt: () => heardAt,
-    isWaiting: () => state.isPaused || state.hold !== null || document.visibilityState === 'hidden',
+    isWaiting: (ignoresHold = false) =>
+      state.isPaused || (state.hold !== null && !ignoresHold) || document.visibilityState === 'hidden',
     pause: (isPaused) => change({ isPaused }),
     hold(hold) {
       holds.add(hold);

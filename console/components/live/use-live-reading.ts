@@ -3,6 +3,8 @@ import {
   addUnread,
   allUnread,
   nothingUnread,
+  type Change,
+  type FollowedRedrive,
   type LiveEvent,
   type Slice,
   type Unread,
@@ -16,7 +18,11 @@ export type LiveReading = Readonly<{
   /** Reads again what may have changed. */
   read: (unread: Unread) => Promise<unknown>;
   /** Whether a change is of interest; by default every one is. */
-  isOwn?: (event: LiveEvent) => boolean;
+  isOwn?: (change: Change) => boolean;
+  /** Whether the redrives are, which come once a second while one goes on; by default they are not. */
+  areOwn?: (redrives: readonly FollowedRedrive[]) => boolean;
+  /** Reads even while updates are held: what it reads is kept apart from what somebody is working on. */
+  ignoresHold?: boolean;
 }>;
 
 const everyMs = 1000;
@@ -35,8 +41,8 @@ export function useLiveReading(reading: LiveReading): void {
   useEffect(() => {
     latest.current = reading;
   });
-  const names = reading.slices.join();
-  useEffect(() => (names === '' ? undefined : keepReading(store, () => latest.current)), [store, names]);
+  const isLive = reading.slices.length > 0 || reading.areOwn !== undefined;
+  useEffect(() => (isLive ? keepReading(store, () => latest.current) : undefined), [store, isLive]);
 }
 
 function keepReading(store: LiveStore, latest: () => LiveReading): () => void {
@@ -47,13 +53,14 @@ function keepReading(store: LiveStore, latest: () => LiveReading): () => void {
   let isOver = false;
 
   const isDue = (): boolean => unread.many || unread.ids.size > 0;
+  const isWaiting = (): boolean => store.isWaiting(latest().ignoresHold === true);
   const schedule = (): void => {
-    if (isOver || isReading || timer !== undefined || !isDue() || store.isWaiting()) return;
+    if (isOver || isReading || timer !== undefined || !isDue() || isWaiting()) return;
     timer = setTimeout(() => void readNow(), Math.max(0, notBeforeMs - performance.now()));
   };
   const readNow = async (): Promise<void> => {
     timer = undefined;
-    if (isOver || store.isWaiting()) return;
+    if (isOver || isWaiting()) return;
     const now = unread;
     unread = nothingUnread;
     isReading = true;
@@ -67,11 +74,7 @@ function keepReading(store: LiveStore, latest: () => LiveReading): () => void {
     schedule();
   };
   const take = (event: LiveEvent): void => {
-    const { slices, isOwn = () => true } = latest();
-    if (event.kind === 'resync') unread = allUnread;
-    else if (event.kind === 'change' && slices.includes(event.change.slice) && isOwn(event))
-      unread = addUnread(unread, event.change);
-    else if (event.kind === 'redrives' && latest().isOwn?.(event) === true) unread = allUnread;
+    unread = addEvent(unread, event, latest());
     schedule();
   };
   const anyway = setInterval(() => {
@@ -87,4 +90,21 @@ function keepReading(store: LiveStore, latest: () => LiveReading): () => void {
     document.removeEventListener('visibilitychange', schedule);
     for (const stop of stops) stop();
   };
+}
+
+function addEvent(unread: Unread, event: LiveEvent, reading: LiveReading): Unread {
+  const { slices, isOwn = () => true, areOwn = () => false } = reading;
+  switch (event.kind) {
+    case 'resync':
+      return allUnread;
+    case 'change':
+      return slices.includes(event.change.slice) && isOwn(event.change)
+        ? addUnread(unread, event.change)
+        : unread;
+    case 'redrives':
+      return areOwn(event.redrives) ? allUnread : unread;
+    case 'beat':
+    case 'bye':
+      return unread;
+  }
 }

@@ -11,7 +11,16 @@ export type Change = Readonly<{ slice: Slice; ids: readonly string[]; many: bool
 export type FollowedRedrive = Readonly<
   Pick<
     Redrive,
-    'id' | 'kind' | 'state' | 'state_reason' | 'reason' | 'policy' | 'counts' | 'rate_now' | 'eta_seconds'
+    | 'id'
+    | 'started_at'
+    | 'kind'
+    | 'state'
+    | 'state_reason'
+    | 'reason'
+    | 'policy'
+    | 'counts'
+    | 'rate_now'
+    | 'eta_seconds'
   >
 >;
 

@@ -4,6 +4,7 @@ import { Button } from '../../../components/button/button.tsx';
 import { CopyButton } from '../../../components/button/copy-button.tsx';
 import { LinkButton } from '../../../components/button/link-button.tsx';
 import { Definitions } from '../../../components/definitions/definitions.tsx';
+import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { useMay } from '../../../components/session/use-may.ts';
@@ -32,6 +33,7 @@ export function GroupPage() {
     queryFn: ({ signal }) =>
       api.get<GroupDetails>(`/api/v1/dlq/groups/${encodeURIComponent(fingerprint)}`, signal),
   });
+  useLiveReading({ slices: ['dlq'], read: () => query.refetch() });
   const group = query.data;
   return (
     <Page

@@ -6,7 +6,9 @@ import { NoMatch } from '../../../components/filter/no-match.tsx';
 import { StatusFacets } from '../../../components/filter/status-facets.tsx';
 import type { MoreRows } from '../../../components/list/list-foot.tsx';
 import { ListTable } from '../../../components/list/list-table.tsx';
+import type { ListLive } from '../../../components/list/use-live-rows.ts';
 import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
+import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
@@ -28,13 +30,14 @@ export function GroupsPage() {
   const navigate = useNavigate();
   // No qualifier of groups is an age.
   const query = toQuery(parseFilter(q), groupQualifiers, 0);
-  const { loaded, more, refetch } = usePagedRows<GroupList, Group>({
+  const { loaded, more, refetch, live } = usePagedRows<GroupList, Group>({
     key: ['dlq', 'groups'],
     path: '/api/v1/dlq/groups',
     parameters: query.isValid ? query.parameters : [],
     rowsOf: ({ groups }) => groups,
     whyEmpty: q === '' ? 'nothing' : 'filter',
     isEnabled: query.isValid,
+    live: { slices: ['dlq'], idOf: ({ fingerprint }) => fingerprint },
   });
   const facets = useFacets();
   const apply = (filter: string): void => void navigate({ to: '/dlq/groups', search: { q: filter } });
@@ -66,14 +69,23 @@ export function GroupsPage() {
             )
           }
         >
-          {(groups, isRefreshing) => <GroupsTable groups={groups} more={more} isRefreshing={isRefreshing} />}
+          {(groups, isRefreshing) => (
+            <GroupsTable groups={groups} more={more} isRefreshing={isRefreshing} live={live} />
+          )}
         </LoadedPanel>
       ) : null}
     </Page>
   );
 }
 
-function GroupsTable(props: Readonly<{ groups: readonly Group[]; more: MoreRows; isRefreshing: boolean }>) {
+type TableProps = Readonly<{
+  groups: readonly Group[];
+  more: MoreRows;
+  isRefreshing: boolean;
+  live: ListLive<Group> | undefined;
+}>;
+
+function GroupsTable(props: TableProps) {
   const t = useText(groupsTexts);
   const api = useApi();
   const navigate = useNavigate();
@@ -104,9 +116,10 @@ function groupPath(fingerprint: string): string {
 /** Values that occur, to choose a filter from. */
 function useFacets(): MessageFacets | undefined {
   const api = useApi();
-  const { data } = useQuery({
+  const { data, refetch } = useQuery({
     queryKey: ['dlq', 'facets', ''],
     queryFn: ({ signal }) => api.get<MessageFacets>('/api/v1/dlq/messages/facets', signal),
   });
+  useLiveReading({ slices: ['dlq'], read: () => refetch() });
   return data;
 }

@@ -10,6 +10,7 @@ import type { MoreRows } from '../../../components/list/list-foot.tsx';
 import { ListTable } from '../../../components/list/list-table.tsx';
 import type { ListLive } from '../../../components/list/use-live-rows.ts';
 import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
+import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { PeekLayout } from '../../../components/peek/peek-layout.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
@@ -110,13 +111,14 @@ function useParameters(q: string) {
 function useFacets(parameters: Parameters | null): MessageFacets | undefined {
   const api = useApi();
   const search = new URLSearchParams((parameters ?? []).map(([name, value]) => [name, value])).toString();
-  const { data } = useQuery({
+  const { data, refetch } = useQuery({
     queryKey: ['dlq', 'facets', search],
     queryFn: ({ signal }) =>
       api.get<MessageFacets>(`/api/v1/dlq/messages/facets${search === '' ? '' : `?${search}`}`, signal),
     enabled: parameters !== null,
     placeholderData: (last) => last,
   });
+  useLiveReading({ slices: parameters === null ? [] : ['dlq'], read: () => refetch() });
   return data;
 }
 

@@ -9,16 +9,15 @@ import { EmptyState } from '../../../components/states/panel-states.tsx';
 import { StatusBadge } from '../../../components/status/status-badge.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { Time } from '../../../components/time/time.tsx';
+import type { FollowedRedrive } from '../../../lib/live/live-events.ts';
 import type { Operations, Redrive } from '../../../lib/server-shapes.ts';
 import { formatCount } from '../../../lib/sizes.ts';
-import { isMoving, outcomeCounts } from './redrive-numbers.ts';
+import { outcomeCounts } from './redrive-numbers.ts';
 import styles from './redrives.module.css';
 import { redrivesTexts } from './texts/redrives-texts.ts';
 
 type ItemList = Operations['listRedriveItems']['answer'];
 type Item = ItemList['items'][number];
-
-const everyMs = 2000;
 
 /** Every message of the redrive with its outcome. */
 export function RedriveOutcomes({ redrive }: Readonly<{ redrive: Redrive }>) {
@@ -27,14 +26,16 @@ export function RedriveOutcomes({ redrive }: Readonly<{ redrive: Redrive }>) {
   const navigate = useNavigate();
   const { outcome = '' } = useSearch({ strict: false });
   const columns = useColumns();
+  const isThis = (redrives: readonly FollowedRedrive[]): boolean =>
+    redrives.some(({ id }) => id === redrive.id);
   const path = `/api/v1/dlq/redrives/${encodeURIComponent(redrive.id)}/items`;
-  const { loaded, more, refetch } = usePagedRows<ItemList, Item>({
+  const { loaded, more, refetch, live } = usePagedRows<ItemList, Item>({
     key: ['dlq', 'redrive-items', redrive.id],
     path,
     parameters: outcome === '' ? [] : [['outcome', outcome]],
     rowsOf: ({ items }) => items,
     whyEmpty: outcome === '' ? 'nothing' : 'filter',
-    everyMs: isMoving(redrive) ? everyMs : false,
+    live: { slices: ['dlq'], areOwn: isThis, idOf: ({ message_id: id }) => id },
   });
   // A window that is open does not make an outcome of its own: quiet ones are published.
   const choices = outcomeCounts(redrive).filter((one) => one.outcome !== 'quiet');
@@ -73,6 +74,7 @@ export function RedriveOutcomes({ redrive }: Readonly<{ redrive: Redrive }>) {
             linkOf={({ message_id: id }) => ({ to: `/dlq/messages/${id}` })}
             columns={columns}
             more={more}
+            live={live}
             isRefreshing={isRefreshing}
           />
         )}

@@ -23,21 +23,19 @@ import { redrivesTexts } from './texts/redrives-texts.ts';
 type RedriveList = Operations['listRedrives']['answer'];
 type ListedRedrive = RedriveList['redrives'][number];
 
-const everyMs = 5000;
-
 /** All redrives, those of people and those of retry policies. */
 export function RedrivesPage() {
   const t = useText(redrivesTexts);
   const { by = '' } = useSearch({ strict: false });
   const columns = useColumns();
   const api = useApi();
-  const { loaded, more, refetch } = usePagedRows<RedriveList, ListedRedrive>({
+  const { loaded, more, refetch, live } = usePagedRows<RedriveList, ListedRedrive>({
     key: ['dlq', 'redrives'],
     path: '/api/v1/dlq/redrives',
     parameters: by === 'people' || by === 'policies' ? [['automatic', String(by === 'policies')]] : [],
     rowsOf: ({ redrives }) => redrives,
     whyEmpty: 'nothing',
-    everyMs,
+    live: { slices: [], areOwn: () => true, idOf: ({ id }) => id },
   });
   const tab = (name: string, label: string) => ({
     to: '/dlq/redrives',
@@ -69,6 +67,7 @@ export function RedrivesPage() {
             linkOf={({ id }) => ({ to: `/dlq/redrives/${id}` })}
             columns={columns}
             more={more}
+            live={live}
             isRefreshing={isRefreshing}
             initialCursor=""
             rowKeys={{

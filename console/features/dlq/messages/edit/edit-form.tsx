@@ -2,6 +2,7 @@ import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useRef, useState, type FormEvent } from 'react';
 import { Button } from '../../../../components/button/button.tsx';
 import { LinkButton } from '../../../../components/button/link-button.tsx';
+import { useHold } from '../../../../components/live/use-hold.ts';
 import { usePageKeys } from '../../../../components/navigation/use-page-keys.ts';
 import { useMay } from '../../../../components/session/use-may.ts';
 import { useText } from '../../../../components/text/use-text.ts';
@@ -31,6 +32,7 @@ export function EditForm({ id, version, handle }: Props) {
   const may = useMay('dlq:messages:edit');
   const reason =
     may.reason ?? (isNewer ? t.newerVersion(version.version) : isChanged ? undefined : t.nothingChanged);
+  useHold(isChanged ? 'edit' : null);
   usePageKeys({ '$mod+Enter': () => void submit() });
   return (
     <form

@@ -12,13 +12,12 @@ const maxWatched = 20;
 /** So that all who watch see how it ended. */
 const shownAfterEndSeconds = 60;
 
-/** Oldest first. Those that were only planned are left out: they wait for a person. */
+/** Oldest first. */
 export async function watchRedrives(db: Queryable, masks: Masks): Promise<readonly WatchedRedrive[]> {
   const rows = await db.query<{ id: string }>(sql`
     (SELECT t.id, t.created_at FROM dlq.redrives t
-     WHERE (t.state IN ('planning', 'planned', 'running', 'paused', 'stopped')
-            OR (t.state = 'cancelled' AND t.receipt IS NULL))
-       AND t.started_at IS NOT NULL
+     WHERE t.state IN ('planning', 'planned', 'running', 'paused', 'stopped')
+        OR (t.state = 'cancelled' AND t.receipt IS NULL)
      ORDER BY t.created_at DESC, t.id DESC LIMIT ${maxWatched}::int)
     UNION
     (SELECT t.id, t.created_at FROM (
@@ -28,7 +27,7 @@ export async function watchRedrives(db: Queryable, masks: Masks): Promise<readon
   const watched: WatchedRedrive[] = [];
   for (const { id } of rows) {
     const redrive = await getRedrive(db, id);
-    const { kind, reason, policy, createdAt } = redrive;
+    const { kind, reason, policy, createdAt, startedAt } = redrive;
     watched.push({
       topics: redrive.topics ?? [],
       view: {
@@ -37,6 +36,7 @@ export async function watchRedrives(db: Queryable, masks: Masks): Promise<readon
         reason: masks.text(reason),
         policy,
         created_at: timestamp(createdAt),
+        started_at: timestamp(startedAt),
       },
     });
   }
