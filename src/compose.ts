@@ -164,7 +164,7 @@ function createSlices(config: Config, parts: Parts) {
 function createServer(
   config: Config,
   onPortTaken: SystemOptions['onPortTaken'],
-  { db, pool, schema, slicesWithSchema, clock, logger, metrics }: Parts,
+  { db, pool, schema, slicesWithSchema, clock, logger, metrics, protection }: Parts,
   { dlq, outbox, jobs, saga, notify, audit, access, console }: Slices,
 ): HttpServer {
   const { app, roles, server, auth } = config;
@@ -184,6 +184,7 @@ function createServer(
     origin: originRules(config, access.cookiePrefix),
     authenticate: audit.denials.watch(access.authenticate),
     onDenied: audit.denials.onDenied,
+    cover: protection.ofEverything().text,
     revocations: access.revocations,
     showsChecks: auth.mode !== 'required',
     hasConsole: roles.includes('api'),

@@ -1,4 +1,5 @@
 import type { Service } from '../kernel/service.ts';
+import type { Protection } from '../kernel/protect/protection.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
@@ -9,6 +10,7 @@ import { addBrowseRoutes } from './browse/routes.ts';
 import { createDenials, type Denials } from './denials/denials.ts';
 import { createWriteLines, type LineSettings } from './seal/audit-lines.ts';
 import { anchorDestinations, createAddAnchors, type AddOrders, type AnchorSettings } from './seal/anchors.ts';
+import { createCoverEvent } from './cover-event.ts';
 import { createSealer } from './seal/sealer.ts';
 import { createAuditRetention } from './upkeep/retention.ts';
 import { addVerifyRoute } from './verify/verify-route.ts';
@@ -33,6 +35,7 @@ export type AuditDeps = Readonly<{
   logger: Logger;
   /** Sends what is sealed to a place outside the database, if the settings name one. */
   addOrders: AddOrders;
+  protection: Protection;
   settings: AnchorSettings & LineSettings;
 }>;
 
@@ -43,11 +46,12 @@ export const auditMigrations: MigrationSource = {
 
 export function createAudit(deps: AuditDeps): Audit {
   const logger = deps.logger.child({ part: 'audit' });
+  const cover = createCoverEvent(deps.protection.ofEverything());
   const denials = createDenials({ ...deps, logger });
   return {
     denials,
     addRoutes(app) {
-      addBrowseRoutes(app, deps.db);
+      addBrowseRoutes(app, { db: deps.db, cover });
       addVerifyRoute(app, deps.db);
     },
     services: [denials.service],
@@ -56,7 +60,7 @@ export function createAudit(deps: AuditDeps): Audit {
         ...deps,
         logger,
         addAnchors: anchorDestinations(deps.settings).length === 0 ? null : createAddAnchors(deps.addOrders),
-        writeLines: createWriteLines(deps.settings),
+        writeLines: createWriteLines(deps.settings, cover),
       }),
       createAuditRetention(deps.worker, logger),
     ],

@@ -9,6 +9,7 @@ import {
   Reason,
   Timestamp,
   Uuid,
+  Masked,
 } from '../platform/http/schema-parts.ts';
 import { statuses } from './domain/message.ts';
 
@@ -103,7 +104,7 @@ const messageFacts = {
       description: 'Why key, payload and stack are missing: they cannot be decrypted.',
     }),
   ),
-  masked: Type.Optional(Type.Literal(true, { description: 'Parts are `[masked]`: see `…/reveal`.' })),
+  masked: Masked,
 };
 
 /** The present functions make the responses; their schemas only describe them. */

@@ -3,6 +3,7 @@ import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
 import { createGauges } from '../platform/work/gauges.ts';
 import { createSoloGate } from '../platform/work/solo-gate.ts';
+import type { MaskPayloads } from '../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -63,6 +64,7 @@ export type JobsDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  maskPayloads: MaskPayloads;
   options: Readonly<{
     retentionMs: number;
     deadRetentionMs: number;
@@ -134,19 +136,21 @@ export function createJobs(deps: JobsDeps): Jobs {
 type Parts = JobsDeps &
   Readonly<{ log: Logger; counts: JobMetrics; work: WorkDeps & Readonly<{ queues: Queues }> }>;
 
-function addRoutes(app: HttpApp, { db, clock, wake, log, counts, work, options }: Parts): void {
+function addRoutes(app: HttpApp, parts: Parts): void {
+  const { db, clock, wake, log, counts, work, options } = parts;
+  const masking = parts.maskPayloads('queues', 'jobs:payloads:view');
   const { settingsOf } = work.queues;
   const pushed = new Set(options.queues.filter(({ target }) => target !== null).map(({ name }) => name));
-  const listing = { db, settingsOf, pushed };
+  const listing = { db, settingsOf, pushed, masking };
   const queueNames = async (): Promise<readonly string[]> =>
     (await listQueues(listing)).map(({ name }) => name);
   addEnqueueRoute(app, { db, counts });
-  addJobRoutes(app, { db });
+  addJobRoutes(app, { db, masking });
   addQueueRoutes(app, listing);
   addScheduleRoutes(app, { db, cron: options.cron });
   const puller = createPuller({ ...work, counts, waitForWork: createWaitForJobs(wake) });
   addWorkerRoutes(app, { ...work, counts, puller });
-  addActionRoutes(app, { db, log, clock, queueNames });
+  addActionRoutes(app, { db, log, clock, queueNames, masking });
 }
 
 function createQueueRefresh(

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { AppError } from '../kernel/errors.ts';
+import type { Masks } from '../kernel/protect/protection.ts';
 import { formatInstant } from '../kernel/timestamp.ts';
 import { scopeOfItem } from '../platform/http/access/item-scope.ts';
 import type { ItemScope } from '../platform/http/access/route-access.ts';
@@ -72,11 +73,11 @@ export const pauseProperties = {
   paused_reason: nullable(Type.String()),
 };
 
-export function presentPause(pause: Pause | null): Readonly<Record<string, unknown>> {
+export function presentPause(pause: Pause | null, masks: Masks): Readonly<Record<string, unknown>> {
   return {
     paused: pause !== null,
     paused_at: formatInstant(pause?.at ?? null),
     paused_by: pause?.by ?? null,
-    paused_reason: pause?.reason ?? null,
+    paused_reason: masks.text(pause?.reason ?? null),
   };
 }

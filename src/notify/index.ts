@@ -1,4 +1,5 @@
 import { sleep, type Clock } from '../kernel/clock.ts';
+import type { Protection } from '../kernel/protect/protection.ts';
 import type { Service } from '../kernel/service.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
@@ -7,6 +8,8 @@ import { createNamedLease } from '../platform/work/named-lease.ts';
 import type { Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import type { GroupName } from './grouping.ts';
+import { masksOfGroup } from './masks-of-group.ts';
 import type { Source } from './message.ts';
 import { destinationName, destinationOf, type Notifier, type NotifyDestination } from './notifier.ts';
 import { findUnknownNotifiers } from './postgres-groups.ts';
@@ -22,6 +25,7 @@ export type NotifyDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  protection: Protection;
   notifiers: readonly Notifier[];
   source: Source;
   /** Both are functions of the outbox. */
@@ -51,7 +55,12 @@ export function createNotify(deps: NotifyDeps): Notify {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'failed to send notifications; retrying');
   const onRound = createReport(deps.metrics, log);
-  const roundDeps = { ...deps, notifiers, makeId: createUuidMaker(deps.clock) };
+  const roundDeps = {
+    ...deps,
+    notifiers,
+    masksOf: (name: GroupName) => masksOfGroup(deps.protection, name),
+    makeId: createUuidMaker(deps.clock),
+  };
 
   const service = createNamedLease(deps.worker, {
     name: 'notify',

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
 import { addInternalOrder, internalOrders } from '../../tests/support/internal-orders.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { noMasks } from '../kernel/protect/protection.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { platformRetention } from '../platform/work/platform-retention.ts';
@@ -36,6 +37,7 @@ function runOnce(more: Partial<RoundDeps> = {}): Promise<Round> {
     notifiers: new Map([['_notify_ops', hook]]),
     source: { name: 'redrive', environment: 'test', publicUrl: undefined },
     addOrder: addInternalOrder,
+    masksOf: () => noMasks,
     makeId,
     ...more,
   });

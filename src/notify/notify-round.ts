@@ -17,6 +17,7 @@ import {
   removeGroups,
   storeGroups,
   takeEvents,
+  type MasksOf,
   type NotifierGroup,
 } from './postgres-groups.ts';
 
@@ -32,6 +33,7 @@ export type RoundDeps = Readonly<{
   notifiers: ReadonlyMap<string, Notifier>;
   source: Source;
   addOrder: AddOrder;
+  masksOf: MasksOf;
   makeId: () => string;
   /** The maximum number of events, and of groups, per round. */
   batchSize?: number;
@@ -52,10 +54,10 @@ export type Round = Readonly<{
  * lost or sent twice.
  */
 export async function runRound(deps: RoundDeps): Promise<Round> {
-  const { notifiers, batchSize = 500 } = deps;
+  const { notifiers, masksOf, batchSize = 500 } = deps;
   return deps.db.transaction(async (tx) => {
     const { nowMs } = await beginRound(tx);
-    const events = await takeEvents(tx, batchSize);
+    const events = await takeEvents(tx, batchSize, masksOf);
     const tallies = tallyEvents(events.filter(isNotifiable));
     const cooldowns = [...notifiers].map(([notifier, { cooldownMs }]) => ({ notifier, cooldownMs }));
     const ended = await findEnded(tx, cooldowns, { nowMs, limit: batchSize });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { maskBeginning, type Masks } from '../kernel/protect/protection.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { unnestRows } from '../platform/postgres/unnest-rows.ts';
 import { sql } from '../platform/postgres/sql.ts';
@@ -22,6 +23,12 @@ export async function beginRound(tx: Queryable): Promise<Readonly<{ nowMs: numbe
   return { nowMs: row.now.getTime() };
 }
 
+/** How texts about a group are shown. */
+export type MasksOf = (name: GroupName) => Masks;
+
+/** Blanks of it are left out, and the rest is cut. */
+const shownSummary = 2 * MAX_SUMMARY;
+
 type EventRow = Readonly<{
   slice: string;
   kind: string;
@@ -32,7 +39,11 @@ type EventRow = Readonly<{
 }>;
 
 /** Deletes and returns the oldest events. Events that are committed later are taken in a later round. */
-export async function takeEvents(tx: Queryable, limit: number): Promise<readonly NotifyEvent[]> {
+export async function takeEvents(
+  tx: Queryable,
+  limit: number,
+  masksOf: MasksOf,
+): Promise<readonly NotifyEvent[]> {
   const rows = await tx.query<EventRow>(sql`
     WITH picked AS MATERIALIZED (
       SELECT id FROM platform.notify_events ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED
@@ -47,7 +58,7 @@ export async function takeEvents(tx: Queryable, limit: number): Promise<readonly
     kind: row.kind,
     subject: oneLine(row.subject, MAX_SUBJECT),
     itemId: oneLine(row.item_id, MAX_ITEM_ID),
-    summary: oneLine(row.summary, MAX_SUMMARY),
+    summary: oneLine(maskBeginning(masksOf(row), row.summary, shownSummary), MAX_SUMMARY),
     atMs: row.at.getTime(),
   }));
 }

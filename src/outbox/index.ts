@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Service } from '../kernel/service.ts';
 import { createReaper } from '../platform/work/reaper.ts';
 import type { Broker } from '../platform/broker/port.ts';
+import type { MaskPayloads, PayloadMasks } from '../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
@@ -59,6 +60,7 @@ export type OutboxDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  maskPayloads: MaskPayloads;
   options: OutboxOptions;
 }>;
 
@@ -89,7 +91,13 @@ export function createOutbox(deps: OutboxDeps): Outbox {
 
   return {
     addRoutes: (app) =>
-      addOutboxRoutes(app, { db, destinations, statusOf, ledgerTtlMs: options.ledgerTtlMs }),
+      addOutboxRoutes(app, {
+        db,
+        destinations,
+        statusOf,
+        ledgerTtlMs: options.ledgerTtlMs,
+        masking: deps.maskPayloads('destinations', 'outbox:payloads:view'),
+      }),
     delivery: delivery.services,
     watch: delivery.watch,
     reaper: createReaper({
@@ -143,6 +151,7 @@ export type OutboxRouteDeps = Readonly<{
   destinations: ReadonlyMap<string, Destination>;
   statusOf: StatusOf;
   ledgerTtlMs: number;
+  masking: PayloadMasks;
 }>;
 
 export function addOutboxRoutes(app: HttpApp, deps: OutboxRouteDeps): void {

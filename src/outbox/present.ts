@@ -1,3 +1,5 @@
+import { createItemCover, type ItemCover } from '../kernel/protect/item-cover.ts';
+import type { Masks } from '../kernel/protect/protection.ts';
 import { formatInstant } from '../kernel/timestamp.ts';
 import { rawJson, type RawJson } from '../platform/http/raw-json.ts';
 import type { AttemptSummary, AuditEntry } from './domain/attempts.ts';
@@ -9,28 +11,36 @@ export type Json = Readonly<Record<string, unknown>>;
 
 const raw = (text: string | null): RawJson | null => (text === null ? null : rawJson(text));
 
-export function presentOrder(order: Order): Json {
+export function presentOrder(order: Order, masks: Masks): Json {
+  const cover = createItemCover(masks);
+  return { ...orderFields(order, masks, cover), ...cover.mark() };
+}
+
+function orderFields(order: Order, masks: Masks, cover: ItemCover): Json {
+  const request = cover.json(order.requestText);
   const isWaiting = order.status === 'queued' || order.status === 'failed';
   return {
     id: order.id,
-    idempotency_key: order.idempotencyKey,
-    request: raw(order.requestText),
-    request_digest: order.requestDigest,
+    idempotency_key: cover.keyText(order.idempotencyKey),
+    request: raw(request),
+    // Whoever can guess what is covered could test the guess.
+    request_digest:
+      masks.isEmpty || (request !== null && request === order.requestText) ? order.requestDigest : null,
     status: order.status,
     retry_count: order.retryCount,
     next_attempt_at: isWaiting ? formatInstant(order.nextAttemptAt) : null,
-    last_error: order.lastError,
+    last_error: cover.text(order.lastError),
     created_at: formatInstant(order.createdAt),
     updated_at: formatInstant(order.updatedAt),
     destination: order.destination,
-    ordering_key: order.orderingKey,
+    ordering_key: cover.keyText(order.orderingKey),
     ordering_seq: order.orderingSeq,
     held: order.isBlocked,
-    trace_id: order.traceId,
+    trace_id: cover.text(order.traceId),
     traceparent: order.traceparent,
     first_sent_at: formatInstant(order.firstSentAt),
     in_doubt: order.inDoubt,
-    response: raw(order.responseText),
+    response: raw(cover.json(order.responseText)),
     resolution: order.resolution,
     needs_attention: order.status === 'dead' && order.resolution === null,
     supersedes_id: order.supersedesId,
@@ -42,12 +52,14 @@ export function presentOrder(order: Order): Json {
   };
 }
 
-export function presentOrderDetails({ order, attempts, audit, lane }: OrderDetails): Json {
+export function presentOrderDetails({ order, attempts, audit, lane }: OrderDetails, masks: Masks): Json {
+  const cover = createItemCover(masks);
   return {
-    ...presentOrder(order),
+    ...orderFields(order, masks, cover),
     lane: lane === null ? null : presentLane(lane),
-    attempts: attempts.map(presentAttempt),
-    audit: audit.map(presentAudit),
+    attempts: attempts.map((attempt) => presentAttempt(attempt, cover)),
+    audit: audit.map((entry) => presentAudit(entry, cover)),
+    ...cover.mark(),
   };
 }
 
@@ -59,27 +71,27 @@ function presentLane({ blockedById, behind, isLowerBound }: LanePosition): Json 
   };
 }
 
-function presentAudit(entry: AuditEntry): Json {
+function presentAudit(entry: AuditEntry, cover: ItemCover): Json {
   return {
     at: formatInstant(entry.at),
     status_from: entry.statusFrom,
     status_to: entry.statusTo,
     retry_count: entry.retryCount,
-    last_error: entry.lastError,
-    trace_id: entry.traceId,
-    broker_order_id: entry.brokerOrderId,
+    last_error: cover.text(entry.lastError),
+    trace_id: cover.text(entry.traceId),
+    broker_order_id: cover.text(entry.brokerOrderId),
     actor: entry.actor,
-    reason: entry.reason,
+    reason: cover.text(entry.reason),
   };
 }
 
-export function presentAttempt(attempt: AttemptSummary): Json {
+export function presentAttempt(attempt: AttemptSummary, cover: ItemCover): Json {
   return {
     no: attempt.no,
     started_at: formatInstant(attempt.startedAt),
     ended_at: formatInstant(attempt.endedAt),
     outcome: attempt.outcome,
-    error: attempt.error,
-    outside_id: attempt.outsideId,
+    error: cover.text(attempt.error),
+    outside_id: cover.text(attempt.outsideId),
   };
 }

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { checkedAs, nullable, Timestamp } from '../platform/http/schema-parts.ts';
+import { checkedAs, Masked, nullable, Timestamp } from '../platform/http/schema-parts.ts';
 import type { AttemptOutcome } from './domain/attempts.ts';
 import { KEY_PATTERN, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from './domain/idempotency-key.ts';
 import { resolutions, statuses } from './domain/order.ts';
@@ -71,7 +71,7 @@ const orderFields = {
     examples: [{ symbol: 'USDJPY', intent: 'BUY', qty: 10000 }],
     description: 'As stored; null if a list omits it.',
   }),
-  request_digest: Digest,
+  request_digest: nullable(Digest),
   status: StatusSchema,
   retry_count: Type.Integer(),
   next_attempt_at: nullable(
@@ -103,6 +103,7 @@ const orderFields = {
     }),
   ),
   archived: Type.Boolean(),
+  masked: Masked,
   request_omitted: Type.Optional(
     Type.Literal(true, {
       description: 'Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere.',

@@ -1,6 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Service } from '../kernel/service.ts';
 import { createReaper } from '../platform/work/reaper.ts';
+import type { MaskPayloads } from '../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
@@ -53,6 +54,7 @@ export type SagaDeps = Readonly<{
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  maskPayloads: MaskPayloads;
   /** Publishes events in the transaction that causes them; null if they are not published. */
   addEvents: AddEvents | null;
   /** Which of these sagas have unpublished events; and whether some events are dead. */
@@ -141,12 +143,13 @@ export function createSaga(deps: SagaDeps): Saga {
 
   return {
     addRoutes(app) {
+      const masking = deps.maskPayloads('workflows', 'saga:payloads:view');
       addWorkflowRoutes(app, { db, log, services: configured, askMethods });
       addStartRoutes(app, db);
-      addSagaRoutes(app, db);
+      addSagaRoutes(app, { db, masking });
       addActionRoutes(app, { ...decide, log });
-      addRetryRoutes(app, { ...decide, clock, log });
-      addServiceRoutes(app, { db, services: configured });
+      addRetryRoutes(app, { ...decide, clock, log, masking });
+      addServiceRoutes(app, { db, services: configured, masking });
     },
     workflowFiles: {
       ...workflowFiles,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
-import { noMasks } from '../support/no-masks.ts';
+import { noMasks } from '../../src/kernel/protect/protection.ts';
 import { createItemLines } from '../../src/dlq/redrive/planned/follow/item-lines.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { assertError } from '../support/api-client.ts';

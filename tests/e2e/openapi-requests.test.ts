@@ -169,6 +169,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   resumeRedrive: () => addRedrive('paused'),
   cancelRedrive: () => addRedrive('running'),
   getJob: addJob,
+  revealJob: addJob,
   cancelJob: addJob,
   requeueJob: addDeadJob,
   requeueJobs: async () => (await addDeadJob(), { body: { error: 'no such user' } }),
@@ -180,6 +181,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
   pauseQueue: addJob,
   getLedgerEntry: async () => ({ path: { key: 'ledger-0001' }, ...(await addOrder('ledger-0001'), {}) }),
   getOrder: () => addOrder('order-get-1'),
+  revealOrder: () => addOrder('order-reveal-1'),
   cancelOrder: () => addOrder('order-cancel-1'),
   skipOrder: () => addDeadOrder('order-skip-1'),
   supersedeOrder: async () => ({
@@ -188,6 +190,7 @@ const given: Readonly<Record<string, () => Promise<Given>>> = {
     key: 'order-corrected-1',
   }),
   getSaga: startSaga,
+  revealSaga: startSaga,
   cancelSaga: startSaga,
   compensateSaga: startSaga,
   retryStep: startSaga,

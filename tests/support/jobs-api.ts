@@ -15,6 +15,7 @@ import { createWake, type Wake } from '../../src/platform/work/wake.ts';
 import { createApiClient, type Answer, type ApiClient } from './api-client.ts';
 import { createTestDatabase } from './database.ts';
 import { createTestJobStore, type TestJobStore } from './job-store.ts';
+import { noMasking } from './no-masking.ts';
 import { createTestServer } from './test-server.ts';
 import { createTestWorker } from './worker.ts';
 
@@ -145,6 +146,7 @@ function addRoutes(
   addWorkerRoutes(app, { ...work, counts, puller });
   addActionRoutes(app, {
     db: work.db,
+    masking: noMasking('queues', 'jobs:payloads:view'),
     clock: systemClock,
     log: { info: () => {} },
     queueNames: async () =>

@@ -6,6 +6,7 @@ import type { SupersedeDeps } from '../../src/outbox/decide/supersede-order.ts';
 import { addOutboxRoutes, type OutboxRouteDeps } from '../../src/outbox/index.ts';
 import type { Settlement } from '../../src/outbox/domain/order.ts';
 import { openDestination } from '../../src/outbox/deliver/senders/open-destination.ts';
+import { noMasking } from './no-masking.ts';
 import { createTestServer } from './test-server.ts';
 import type { Database } from '../../src/platform/postgres/database.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
@@ -54,7 +55,8 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
   const { db } = database;
   const { delivery } = orderStores(db, createTestWorker(db));
   const destinations = openDestinations();
-  const deps = { db, destinations, statusOf: () => null, ledgerTtlMs: 3_600_000, ...more };
+  const masking = noMasking('destinations', 'outbox:payloads:view');
+  const deps = { db, destinations, statusOf: () => null, ledgerTtlMs: 3_600_000, masking, ...more };
   const { server, logged } = createTestServer({ isOutage });
   server.addRoutes('outbox', (app) => addOutboxRoutes(app, deps));
   await server.start();

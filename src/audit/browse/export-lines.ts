@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Queryable } from '../../platform/postgres/database.ts';
+import type { CoverEvent } from '../cover-event.ts';
 import { selectRange, selectSeals } from '../events-table.ts';
 
 const blocksPerPage = 100;
@@ -11,15 +12,21 @@ const cutAfterMs = 60_000;
  * All sealed events after a block, as lines of JSON: the events of a round, then its blocks. A page is read when the
  * client has taken the one before, so the whole log takes the memory of a few pages.
  */
-export function exportLines(db: Queryable, afterBlock: number): Readable {
+export type ExportDeps = Readonly<{ db: Queryable; cover: CoverEvent }>;
+
+export function exportLines(deps: ExportDeps, afterBlock: number): Readable {
   const readable: Readable = Readable.from(
-    lines(db, afterBlock, () => readable.destroy()),
+    lines(deps, afterBlock, () => readable.destroy()),
     { highWaterMark: 1 },
   );
   return readable;
 }
 
-async function* lines(db: Queryable, afterBlock: number, onSlow: () => void): AsyncGenerator<string> {
+async function* lines(
+  { db, cover }: ExportDeps,
+  afterBlock: number,
+  onSlow: () => void,
+): AsyncGenerator<string> {
   let lastSeq: number | null = null;
   for (let block = afterBlock; ;) {
     const seals = await selectSeals(db, { after: block, limit: blocksPerPage });
@@ -29,7 +36,7 @@ async function* lines(db: Queryable, afterBlock: number, onSlow: () => void): As
         for (let after = seal.after_seq; ;) {
           const events = await selectRange(db, { after, upTo: seal.last_seq, limit: eventsPerPage });
           yield* timely(
-            events.map((event) => `${JSON.stringify({ type: 'event', ...event })}\n`).join(''),
+            events.map((event) => `${JSON.stringify({ type: 'event', ...cover(event) })}\n`).join(''),
             onSlow,
           );
           after = events.at(-1)?.seq ?? after;

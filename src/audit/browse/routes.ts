@@ -8,6 +8,7 @@ import { closed, Instant, nullable, Timestamp, Uuid } from '../../platform/http/
 import { readInstantField, readUuidField } from '../../platform/http/slice-input.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { AuditEvent } from '../chain.ts';
+import type { CoverEvent } from '../cover-event.ts';
 import { exportLines } from './export-lines.ts';
 import { listEvents, type EventFilter } from './list-events.ts';
 
@@ -55,6 +56,9 @@ const EventSchema: TSchema = Type.Object(
     trace_id: nullable(Type.String()),
     address: nullable(Type.String()),
     agent: nullable(Type.String()),
+    masked: Type.Optional(
+      Type.Literal(true, { description: 'Its reason or its detail is covered in part.' }),
+    ),
   },
   { title: 'AuditEvent' },
 );
@@ -77,6 +81,7 @@ const ActivitySchema: TSchema = Type.Object({
         outcome: Type.Enum([...outcomes]),
         operation_id: nullable(Type.String({ format: 'uuid' })),
         item_count: Type.Integer(),
+        masked: Type.Optional(Type.Literal(true)),
       },
       { title: 'Activity' },
     ),
@@ -84,7 +89,9 @@ const ActivitySchema: TSchema = Type.Object({
   pagination: PaginationSchema,
 });
 
-export function addBrowseRoutes(app: HttpApp, db: Database): void {
+export type BrowseDeps = Readonly<{ db: Database; cover: CoverEvent }>;
+
+export function addBrowseRoutes(app: HttpApp, { db, cover }: BrowseDeps): void {
   addListRoute(app, {
     slice: 'audit',
     path: root,
@@ -100,7 +107,7 @@ export function addBrowseRoutes(app: HttpApp, db: Database): void {
     cursor: () => ['bigint'],
     keyOf: ({ seq }: AuditEvent) => [String(seq)],
     list: (query, page, request) => listEvents(db, { ...filterOf(query), scope: allNamesFor(request) }, page),
-    present: (event) => event,
+    present: cover,
   });
   addListRoute(app, {
     slice: 'audit',
@@ -117,19 +124,26 @@ export function addBrowseRoutes(app: HttpApp, db: Database): void {
     keyOf: ({ seq }: AuditEvent) => [String(seq)],
     list: (query, page, request) =>
       listEvents(db, { ...filterOf(query), scope: allNamesFor(request), withoutDenials: true }, page),
-    present: ({ at, actor_id, actor_name, action, resource, reason, outcome, operation_id, item_count }) => ({
-      at,
-      actor: actor_id,
-      actor_name,
-      action,
-      resource,
-      reason,
-      outcome,
-      operation_id,
-      item_count,
-    }),
+    present: (event) => presentActivity(cover(event)),
   });
-  addExportRoute(app, db);
+  addExportRoute(app, { db, cover });
+}
+
+function presentActivity(event: AuditEvent): object {
+  const { at, actor_id, actor_name, action, resource, reason, outcome, operation_id, item_count, masked } =
+    event;
+  return {
+    at,
+    actor: actor_id,
+    actor_name,
+    action,
+    resource,
+    reason,
+    outcome,
+    operation_id,
+    item_count,
+    ...(masked === true ? { masked } : {}),
+  };
 }
 
 const linesAnswer: object = {
@@ -137,7 +151,7 @@ const linesAnswer: object = {
   content: { 'application/x-ndjson': { schema: Type.String({ examples: ['{"type":"seal"}\n'] }) } },
 };
 
-function addExportRoute(app: HttpApp, db: Database): void {
+function addExportRoute(app: HttpApp, { db, cover }: BrowseDeps): void {
   app.get(
     `${root}/export`,
     {
@@ -146,7 +160,7 @@ function addExportRoute(app: HttpApp, db: Database): void {
         operationId: 'exportAuditEvents',
         summary: 'Export the sealed audit log as lines of JSON',
         description:
-          'The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet.',
+          'The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet. Events with `masked` have covered parts, so their blocks can be verified only by the server.',
         querystring: Type.Object(
           {
             after_block: Type.Optional(
@@ -161,7 +175,7 @@ function addExportRoute(app: HttpApp, db: Database): void {
       },
     },
     async (request, reply) =>
-      reply.type('application/x-ndjson').send(exportLines(db, request.query.after_block ?? 0)),
+      reply.type('application/x-ndjson').send(exportLines({ db, cover }, request.query.after_block ?? 0)),
   );
 }
 

@@ -1,4 +1,5 @@
 import { createLogger, type LoggerOptions } from '../../platform/telemetry/logger.ts';
+import type { CoverEvent } from '../cover-event.ts';
 import type { SealedRound } from './seal-round.ts';
 
 export type LineSettings = Readonly<{
@@ -13,6 +14,7 @@ export type LineSettings = Readonly<{
  */
 export function createWriteLines(
   { app, audit }: LineSettings,
+  cover: CoverEvent,
   stream?: LoggerOptions['stream'],
 ): (round: SealedRound) => void {
   if (!audit.lines) return () => {};
@@ -21,6 +23,6 @@ export function createWriteLines(
   const logger = createLogger({ service, version, environment, level: 'info', ...where });
   return ({ events, seals }) => {
     const block = seals.at(-1)?.block;
-    for (const event of events) logger.info({ part: 'audit', block, event }, 'audit event');
+    for (const event of events) logger.info({ part: 'audit', block, event: cover(event) }, 'audit event');
   };
 }

@@ -268,7 +268,9 @@ test('with `audit.lines` every event is a line of JSON, whatever the level', asy
   await record(2);
   const lines: string[] = [];
   const app = { name: 'redrive', version: '1', environment: 'test' };
-  const write = createWriteLines({ app, audit: { lines: true } }, { write: (line) => lines.push(line) });
+  const write = createWriteLines({ app, audit: { lines: true } }, (event) => event, {
+    write: (line) => lines.push(line),
+  });
   await sealRound(database.db, await takeMark(database.db), async (_tx, round) => write(round));
   assert.deepEqual(
     lines

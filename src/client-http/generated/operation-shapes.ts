@@ -116,7 +116,7 @@ export type Operations = {
       }>;
     }>;
   };
-  /** Export the sealed audit log as lines of JSON. The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet. */
+  /** Export the sealed audit log as lines of JSON. The events of each round (`type: event`), then its blocks (`type: seal`), so that the chain can be verified without the server. Events of the last seconds are not sealed yet. Events with `masked` have covered parts, so their blocks can be verified only by the server. */
   exportAuditEvents: {
     input: Readonly<{
       after_block?: number | undefined;
@@ -1635,6 +1635,15 @@ export type Operations = {
       status: 'pending' | 'running' | 'completed' | 'failed' | 'dead_letter';
     }>;
   };
+  /** Show a job with its protected parts. Returns it as `GET` does, with nothing covered. It is in the audit log with its reason; at most 60 a minute per caller. */
+  revealJob: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      reason: string;
+    }>;
+    answer: JobDetails;
+  };
   /** List API keys, newest first. Also expired and revoked ones. Secrets are not stored, so they cannot be shown. */
   listKeys: {
     input: Readonly<Record<string, never>>;
@@ -1816,6 +1825,15 @@ export type Operations = {
       reason?: string | undefined;
       /** You have checked the destination: the effect did not happen, or has been dealt with. */
       effect_checked?: boolean | undefined;
+    }>;
+    answer: OrderDetails;
+  };
+  /** Show an order with its protected parts. Returns it as `GET` does, with nothing covered. It is in the audit log with its reason; at most 60 a minute per caller. */
+  revealOrder: {
+    input: Readonly<{
+      /** A positive integer. */
+      id: string | number;
+      reason: string;
     }>;
     answer: OrderDetails;
   };
@@ -2043,6 +2061,15 @@ export type Operations = {
       status: 'STARTED' | 'RUNNING' | 'COMPLETED' | 'COMPENSATING' | 'FAILED' | 'CANCELLED';
       message: string;
     }>;
+  };
+  /** Show a saga with its protected parts. Returns it as `GET` does, with nothing covered. It is in the audit log with its reason; at most 60 a minute per caller. */
+  revealSaga: {
+    input: Readonly<{
+      /** A UUID. */
+      saga_id: string | number;
+      reason: string;
+    }>;
+    answer: SagaWithSteps;
   };
   /** Record the outcome of a stuck step. For a step whose outcome somebody has found out. `output` stands for the answer of the service and needs the outcome `done`. */
   resolveStep: {

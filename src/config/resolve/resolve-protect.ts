@@ -1,3 +1,4 @@
+import { dimensions, type Dimension, type Scope } from '../../kernel/access/scope.ts';
 import { isLoopback } from '../formats/host-format.ts';
 import { nearest } from '../../kernel/nearest.ts';
 import { builtInPatterns } from '../../kernel/protect/patterns.ts';
@@ -74,10 +75,26 @@ function resolveRules({ rules, patterns, hashKey }: Settings['protect'], check: 
   if (hashKey !== undefined && hashKey.reveal().length < 16)
     check.report(['protect.hash_key'], 'must have at least 16 characters');
   return {
-    rules: rules.map(({ topics, ...rest }) => ({ ...rest, names: topics === undefined ? {} : { topics } })),
+    rules: rules.map(({ fields, headers, key, patterns: found, action, ...scope }) => ({
+      names: namesOf(scope),
+      fields,
+      headers,
+      key,
+      patterns: found,
+      action,
+    })),
     patterns,
     hashKey: hashKey === undefined ? null : () => hashKey.reveal(),
   };
+}
+
+function namesOf(scope: Readonly<Partial<Record<Dimension, readonly string[] | undefined>>>): Scope {
+  return Object.fromEntries(
+    dimensions.flatMap((dimension) => {
+      const names = scope[dimension];
+      return names === undefined ? [] : [[dimension, names] as const];
+    }),
+  );
 }
 
 function unknownPattern(name: string, known: readonly string[]): string {

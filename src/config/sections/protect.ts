@@ -25,7 +25,10 @@ const globs = (names: string) =>
   );
 
 const rule = Type.Object({
-  topics: globs('original or dead-letter topics'),
+  topics: globs('original or dead-letter topics, for dead letters'),
+  queues: globs('queues, for jobs'),
+  destinations: globs('destinations, for orders'),
+  workflows: globs('workflows, for sagas'),
   fields: listOf(
     text({
       what: 'a path such as **.password, customer.email or /customer/email',
@@ -47,7 +50,11 @@ const rule = Type.Object({
       description: 'names of headers; `*` stands for any characters, and upper and lower case are the same',
     },
   ),
-  key: flag({ default: false, description: 'protect the key of messages' }),
+  key: flag({
+    default: false,
+    description:
+      'protect the keys of messages, dedupe keys of jobs, idempotency and ordering keys of orders, and correlation ids of sagas',
+  }),
   patterns: listOf(text({ what: 'email, pan, bearer or one of protect.patterns', pattern: '.' }), {
     default: [],
     maxItems: 20,
@@ -73,11 +80,11 @@ export const protect = section(
             headers: ['authorization'],
             patterns: ['pan', 'bearer'],
           },
-          { topics: ['payments.*'], key: true, action: 'hash' },
+          { topics: ['payments.*'], queues: ['payments-*'], key: true, action: 'hash' },
         ],
       ],
       description:
-        'what is not shown of dead letters. `topics` narrow a rule to the messages of these topics; without them it is for all. Log lines are covered by all rules',
+        'what is not shown of dead letters, jobs, orders and sagas. A rule with `topics`, `queues`, `destinations` or `workflows` is for what has one of these names, any other for everything. Log lines and the reasons in the audit log are covered by all rules',
     }),
     patterns: mapOf(
       chosenName('patterns'),

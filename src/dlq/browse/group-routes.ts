@@ -39,6 +39,7 @@ export function addGroupRoutes(
     rowBytes: groupBytes,
     cursor: () => cursorShape,
     keyOf: ({ lastAtExact, fingerprint }: Group) => [lastAtExact, fingerprint],
+    require: ({ error_class: name }, request) => masking.requireVisible(request, 'error_class', name, 'text'),
     present: (group) => presentGroup(group, masks),
     list: (query, page, _request, names) => listPage(db, { ...filterOf(query), names }, page),
   });
@@ -103,7 +104,7 @@ function presentGroup(group: Group, masks: Masks): Json {
     trend: group.trend,
     badges: group.badges,
     sample_id: group.sampleId,
-    frame: group.frame,
+    frame: masks.text(group.frame),
   };
 }
 

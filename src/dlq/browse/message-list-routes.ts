@@ -197,6 +197,9 @@ function requireSearch(masking: PayloadMasks, query: Query, request: FastifyRequ
   if (query.text !== undefined || query.not_text !== undefined) masking.requirePayloads(request, 'text');
   if ((query.key !== undefined || query.not_key !== undefined) && masking.ofAny().protectsKeys)
     masking.requirePayloads(request, 'key');
+  masking.requireVisible(request, 'error_class', query.error_class, 'text');
+  for (const name of query.not_error_class ?? [])
+    masking.requireVisible(request, 'not_error_class', name, 'text');
 }
 
 type Query = Static<typeof MessageFilterQuery>;

@@ -1,3 +1,4 @@
+import { longestMatch } from '../../kernel/protect/protection.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import { allOf, conditionsOf, type JobFilter } from './job-conditions.ts';
@@ -9,7 +10,7 @@ import { allOf, conditionsOf, type JobFilter } from './job-conditions.ts';
 export type DeadGroup = Readonly<{
   queue: string;
   fingerprint: string | null;
-  /** The beginning of the newest error; null if the jobs have none. */
+  /** The beginning of the newest error, longer than it is shown; null if the jobs have none. */
   error: string | null;
   count: number;
   /** When the newest of them died; null if unknown. */
@@ -21,7 +22,8 @@ export type DeadGroups = Readonly<{ groups: readonly DeadGroup[]; isPartial: boo
 
 const countedLimit = 20_000;
 const groupLimit = 50;
-const errorLength = 200;
+/** So much of an error is shown, and by so much of it causes without a fingerprint are told apart. */
+export const groupErrorLength = 200;
 
 type GroupRow = Readonly<{
   queue: string | null;
@@ -37,22 +39,23 @@ export async function groupDeadJobs(db: Queryable, filter: JobFilter): Promise<D
   const { scope, rest } = conditionsOf(filter);
   const rows = await db.query<GroupRow>(sql`
     WITH scanned AS MATERIALIZED (
-      SELECT t.job_id, t.queue, t.fingerprint, left(t.error_message, ${errorLength}) AS error, t.completed_at,
+      SELECT t.job_id, t.queue, t.fingerprint, left(t.error_message, ${groupErrorLength}) AS error, t.completed_at,
              ${allOf(rest)} AS is_match
       FROM jobs.job_queue t WHERE ${scope}
       ORDER BY t.job_id DESC
       LIMIT ${countedLimit + 1}
     ), grouped AS (
-      SELECT queue, fingerprint, (array_agg(error ORDER BY job_id DESC))[1] AS error, count(*) AS count,
-             max(completed_at) AS last_at
+      SELECT queue, fingerprint, (array_agg(job_id ORDER BY job_id DESC))[1] AS newest,
+             (array_agg(error ORDER BY job_id DESC))[1] AS error, count(*) AS count, max(completed_at) AS last_at
       FROM scanned WHERE is_match
       GROUP BY queue, fingerprint, CASE WHEN fingerprint IS NULL THEN error END
       ORDER BY count DESC, queue, error, fingerprint
       LIMIT ${groupLimit}
     )
-    SELECT grouped.queue, grouped.fingerprint, grouped.error, grouped.count, grouped.last_at, whole.is_partial
+    SELECT grouped.queue, grouped.fingerprint, left(t.error_message, ${groupErrorLength + longestMatch}) AS error,
+           grouped.count, grouped.last_at, whole.is_partial
     FROM (SELECT count(*) > ${countedLimit} AS is_partial FROM scanned) AS whole
-    LEFT JOIN grouped ON true
+    LEFT JOIN (grouped JOIN jobs.job_queue t ON t.job_id = grouped.newest) ON true
     ORDER BY grouped.count DESC, grouped.queue, grouped.error, grouped.fingerprint`);
   return { groups: rows.flatMap(groupsOf), isPartial: rows[0]?.is_partial ?? false };
 }

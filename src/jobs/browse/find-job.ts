@@ -46,7 +46,8 @@ export async function findJob(db: Queryable, jobId: string): Promise<JobDetails>
   const [row] = await db.query<JobRow>(sql`
     SELECT ${jobColumns}, ${wholeTexts} FROM jobs.job_queue t WHERE t.job_id = ${jobId}`);
   if (row === undefined) throw jobNotFound(jobId);
-  const [attempts, actions] = await Promise.all([selectAttempts(db, jobId), selectActions(db, jobId)]);
+  const attempts = await selectAttempts(db, jobId);
+  const actions = await selectActions(db, jobId);
   return { job: jobOf(row), attempts: attempts.toReversed(), actions: actions.toReversed() };
 }
 

@@ -1,7 +1,12 @@
+import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
+import { creatorOf } from '../../kernel/access/principal.ts';
 import type { PageRequest } from '../../kernel/page.ts';
+import { noMasks, type Masks } from '../../kernel/protect/protection.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
+import { addRevealRoute } from '../../platform/http/access/reveal-route.ts';
 import type { RouteAccess } from '../../platform/http/access/route-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
@@ -9,7 +14,7 @@ import { addListRoute, type Listed } from '../../platform/http/list-route.ts';
 import { readClock } from '../../platform/postgres/read-clock.ts';
 import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import type { Queryable } from '../../platform/postgres/database.ts';
+import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { statuses } from '../domain/job.ts';
 import { isJobOf } from '../jobs-table.ts';
 import { JobParams, jobScope, readInstant, readJobId, root } from '../route-parts.ts';
@@ -19,7 +24,13 @@ import { findJob, jobBytes } from './find-job.ts';
 import type { JobFilter } from './job-conditions.ts';
 import { everyText, type Job, type ShownTexts } from './job-row.ts';
 import { listJobs } from './list-jobs.ts';
-import { presentFacets, presentGroup, presentJob, presentJobDetails, type Json } from './present-job.ts';
+import {
+  presentFacets,
+  presentGroup,
+  presentJobDetails,
+  presentListedJob,
+  type Json,
+} from './present-job.ts';
 import * as schemas from './schemas.ts';
 
 /** Programs that add or run jobs see those that they added, and those that they run. */
@@ -35,9 +46,13 @@ const tables: readonly TableWithIds[] = [
 /** More than any listed row takes: three JSON texts and the other columns. */
 const listedRowBytes = 52_000;
 
-export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>): void {
+export type JobRouteDeps = Readonly<{ db: Database; masking: PayloadMasks }>;
+
+export function addJobRoutes(app: HttpApp, deps: JobRouteDeps): void {
+  const { db, masking } = deps;
   addListRoute(app, {
     ...jobs,
+    rowBytes: masking.answerBytes(listedRowBytes),
     path: root,
     access: { ...viewJobs, scope: { by: 'queues', in: 'list' } },
     operationId: 'listJobs',
@@ -46,7 +61,9 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
       'Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists.',
     query: schemas.JobListQuery,
     answer: schemas.JobListSchema,
-    present: (job, { fields }) => withFields(presentJob(job), fields),
+    require: (query, request) => requireFilter(masking, query, request),
+    present: (job, { fields }, request) =>
+      withFields(presentListedJob(job, masksOf(masking, request, job)), fields),
     async list(query, page, request, names) {
       const asOf = await readClock(db);
       const filter = listFilterOf(query, { names, own: ownFor(request) });
@@ -54,21 +71,20 @@ export function addJobRoutes(app: HttpApp, { db }: Readonly<{ db: Queryable }>):
       return { ...listed, more: { as_of: formatTimestamp(asOf) } };
     },
   });
-  addFacetsRoute(app, db);
-  addDeadRoute(app, db);
+  addFacetsRoute(app, deps);
+  addDeadRoute(app, deps);
   addJobIdRoute(app, db);
-  addJobDetails(app, db);
+  addJobDetails(app, deps);
 }
 
 const jobs = {
   slice: 'jobs',
   items: 'jobs',
-  rowBytes: listedRowBytes,
   cursor: () => ['uuid'] as const,
   keyOf: ({ jobId }: Job) => [jobId],
 };
 
-function addFacetsRoute(app: HttpApp, db: Queryable): void {
+function addFacetsRoute(app: HttpApp, { db, masking }: JobRouteDeps): void {
   app.get(
     `${root}/facets`,
     {
@@ -82,6 +98,7 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
       },
     },
     async (request, reply) => {
+      requireFilter(masking, request.query, request);
       const asOf = await readClock(db);
       const scope = { names: namesFor(request), own: ownFor(request) };
       const facets = await countFacets(db, listFilterOf(request.query, scope));
@@ -90,9 +107,10 @@ function addFacetsRoute(app: HttpApp, db: Queryable): void {
   );
 }
 
-function addDeadRoute(app: HttpApp, db: Queryable): void {
+function addDeadRoute(app: HttpApp, { db, masking }: JobRouteDeps): void {
   addListRoute(app, {
     ...jobs,
+    rowBytes: masking.answerBytes(listedRowBytes),
     path: `${root}/dead`,
     access: { ...viewJobs, scope: { by: 'queues', in: 'list' } },
     operationId: 'listDeadJobs',
@@ -100,7 +118,8 @@ function addDeadRoute(app: HttpApp, db: Queryable): void {
     description: 'By default only those neither cancelled nor discarded, newest first.',
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
-    present: presentJob,
+    require: (query, request) => requireFilter(masking, query, request),
+    present: (job, _query, request) => presentListedJob(job, masksOf(masking, request, job)),
     async list(query, page, request, names) {
       const filter: JobFilter = {
         ...filterOf(query),
@@ -116,7 +135,7 @@ function addDeadRoute(app: HttpApp, db: Queryable): void {
         groupDeadJobs(db, filter),
       ]);
       const more = {
-        groups: groups.map(presentGroup),
+        groups: groups.map((group) => presentGroup(group, masking.of(request, group.queue))),
         ...(isPartial ? { groups_are_partial: true } : {}),
         as_of: formatTimestamp(asOf),
       };
@@ -125,7 +144,50 @@ function addDeadRoute(app: HttpApp, db: Queryable): void {
   });
 }
 
-function addJobDetails(app: HttpApp, db: Queryable): void {
+/** Whether something matches would tell whether a guess of what is covered is right. */
+function requireFilter(
+  masking: PayloadMasks,
+  asked: Readonly<{ dedupe_key?: string | undefined; error?: string | undefined }>,
+  request: FastifyRequest,
+): void {
+  masking.requireVisible(request, 'dedupe_key', asked.dedupe_key, 'key');
+  masking.requireTexts(request, 'error', asked.error);
+}
+
+/** Whoever added a job knows its payload. */
+function masksOf(
+  masking: PayloadMasks,
+  request: Pick<FastifyRequest, 'principal'>,
+  { queue, createdBy }: Pick<Job, 'queue' | 'createdBy'>,
+): Masks {
+  const isOwn = createdBy !== null && createdBy === creatorOf(request.principal);
+  return isOwn ? masking.ofOwn(queue) : masking.of(request, queue);
+}
+
+function addJobDetails(app: HttpApp, { db, masking }: JobRouteDeps): void {
+  addRevealRoute(
+    app,
+    { db, masking },
+    {
+      path: `${root}/:id/reveal`,
+      permission: 'jobs:payloads:view',
+      scope: jobScope(db),
+      operationId: 'revealJob',
+      what: 'a job',
+      params: JobParams,
+      answer: schemas.JobDetailsSchema,
+      idOf: ({ id }) => readJobId(id),
+      measure: (jobId) => jobBytes(db, jobId),
+      async find(tx, jobId) {
+        const found = await findJob(tx, jobId);
+        return {
+          resource: `jobs/jobs/${jobId}`,
+          names: { queues: [found.job.queue] },
+          shown: presentJobDetails(found, noMasks),
+        };
+      },
+    },
+  );
   app.get(
     `${root}/:id`,
     {
@@ -141,8 +203,9 @@ function addJobDetails(app: HttpApp, db: Queryable): void {
     },
     async (request, reply) => {
       const jobId = readJobId(request.params.id);
-      await request.reserveAnswer(await jobBytes(db, jobId));
-      return reply.send(presentJobDetails(await findJob(db, jobId)));
+      await request.reserveAnswer(masking.answerBytes(await jobBytes(db, jobId)));
+      const found = await findJob(db, jobId);
+      return reply.send(presentJobDetails(found, masksOf(masking, request, found.job)));
     },
   );
 }
@@ -197,7 +260,7 @@ function shownTexts(fields: readonly string[] | undefined): ShownTexts {
 function withFields(job: Json, fields: readonly string[] | undefined): Json {
   if (fields === undefined) return job;
   return Object.fromEntries(
-    Object.entries(job).filter(([name]) => name === 'job_id' || fields.includes(name)),
+    Object.entries(job).filter(([name]) => name === 'job_id' || name === 'masked' || fields.includes(name)),
   );
 }
 

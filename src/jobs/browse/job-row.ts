@@ -1,4 +1,5 @@
 import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
+import { longestMatch } from '../../kernel/protect/protection.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Resolution, Status } from '../domain/job.ts';
 
@@ -32,7 +33,7 @@ export type Job = Readonly<{
 
 /** Lists omit larger values and cut longer errors, so that a page cannot grow to a hundred megabytes. */
 const listedBytes = 16_384;
-const listedErrorLength = 2000;
+export const listedErrorLength = 2000;
 
 /** Which JSON texts are read: they are most of a row. */
 export type ShownTexts = Readonly<Record<'payload' | 'result' | 'progress', boolean>>;
@@ -48,7 +49,8 @@ export const jobColumns: Sql = sql`
 export const wholeTexts: Sql = sql`t.error_message, ${texts(MAX_JSON_BYTES)}`;
 
 export function listedTexts(shows: ShownTexts): Sql {
-  return sql`left(t.error_message, ${listedErrorLength}) AS error_message, ${texts(listedBytes, shows)}`;
+  return sql`
+  left(t.error_message, ${listedErrorLength + longestMatch}) AS error_message, ${texts(listedBytes, shows)}`;
 }
 
 /** Bytes of one job in a response. */

@@ -1,6 +1,7 @@
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { passes } from '../../kernel/access/scope.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { readClock } from '../../platform/postgres/read-clock.ts';
 import { root } from '../route-parts.ts';
@@ -12,7 +13,10 @@ import { readThroughput, throughputMinutes } from './read-throughput.ts';
 /** Of a queue that has completed nothing. */
 const idle: readonly number[] = Array.from({ length: throughputMinutes }, () => 0);
 
-export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
+export function addQueueRoutes(
+  app: HttpApp,
+  deps: ListQueuesDeps & Readonly<{ masking: PayloadMasks }>,
+): void {
   app.get(
     `${root}/queues`,
     {
@@ -32,7 +36,7 @@ export function addQueueRoutes(app: HttpApp, deps: ListQueuesDeps): void {
       const { byQueue, isPartial } = await readThroughput(deps.db);
       return reply.send({
         queues: queues.map((queue) => ({
-          ...presentQueue(queue),
+          ...presentQueue(queue, deps.masking.of(request, queue.name)),
           completed_by_minute: queue.settings.keepCompleted ? (byQueue.get(queue.name) ?? idle) : null,
         })),
         ...(isPartial ? { throughput_is_partial: true } : {}),

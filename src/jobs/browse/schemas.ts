@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { AsOf, closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { AsOf, closed, Instant, Masked, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { resolutions, statuses } from '../domain/job.ts';
 import { resolutionFilters } from './job-conditions.ts';
 
@@ -98,6 +98,7 @@ const job = {
       { description: 'Null unless it is running.' },
     ),
   ),
+  masked: Masked,
   payload_omitted: Type.Optional(
     Type.Literal(true, { description: 'Too large: more than 16 KiB in lists, 16 MiB elsewhere.' }),
   ),

@@ -99,7 +99,7 @@ async function requireFreeKey(tx: Queryable, { queue, dedupe_key: key }: LockedJ
     SELECT job_id FROM jobs.job_queue
     WHERE queue = ${queue} AND dedupe_key = ${key} AND status IN ('pending', 'running', 'failed')`);
   if (holder !== undefined)
-    throw conflict('requeue', `its dedupe key is taken: dedupe_key=${key}, job_id=${holder.job_id}`, [
+    throw conflict('requeue', `its dedupe key is taken: job_id=${holder.job_id}`, [
       { field: 'dedupe_key', reason: 'taken', message: holder.job_id },
     ]);
 }

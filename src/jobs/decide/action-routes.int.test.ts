@@ -107,7 +107,7 @@ describe('requeueing', () => {
     const jobId = await jobs.dead(queue, { dedupeKey: 'article-7' });
     const holder = await jobs.enqueue(queue, { dedupeKey: 'article-7' });
     const { message, details } = assertError(await jobs.act(jobId, 'requeue'), 409, 'SYS_JOBS_CONFLICT');
-    assert.match(message, new RegExp(`dedupe_key=article-7, job_id=${holder}`));
+    assert.match(message, new RegExp(`dedupe key is taken: job_id=${holder}`));
     assert.deepEqual([details[0]?.field, details[0]?.message], ['dedupe_key', holder]);
     assert.equal((await jobs.row(jobId)).status, 'dead_letter');
     assert.deepEqual(await actionsOf(jobId), []);

@@ -1,7 +1,9 @@
+import { maskBeginning, noMasks, type Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
 import { addActionRoute, byOf } from '../../platform/http/action-route.ts';
 import { scopeOfBody, scopeOfPath } from '../../platform/http/access/item-scope.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { invalidField } from '../../platform/http/slice-input.ts';
 import {
@@ -16,11 +18,19 @@ import {
 } from '../route-parts.ts';
 import { actOnJob, type Action } from './act-on-job.ts';
 import * as schemas from './action-schemas.ts';
-import { previewDead, type DeadFilter, type RequeuePreview } from './find-dead.ts';
+import {
+  previewDead,
+  shownErrorLength,
+  type DeadFilter,
+  type DeadSample,
+  type RequeuePreview,
+} from './find-dead.ts';
 import { pauseQueue, requireKnownQueue, resumeQueue, type PauseDeps } from './pause-queue.ts';
 import { requeueDead, type Requeued, type RequeueDeps } from './requeue-dead.ts';
 
-export type ActionRouteDeps = RequeueDeps & PauseDeps;
+export type ActionRouteDeps = RequeueDeps & PauseDeps & Masking;
+
+type Masking = Readonly<{ masking: PayloadMasks }>;
 
 export function addActionRoutes(app: HttpApp, deps: ActionRouteDeps): void {
   addJobAction(app, deps, {
@@ -81,7 +91,11 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
       const { body } = request;
       const filter = filterOf(body);
       if (filter.queue !== null) await requireKnownQueue(deps, filter.queue);
-      if (body.preview === true) return reply.send(presentPreview(await previewDead(deps.db, filter)));
+      deps.masking.requireTexts(request, 'error', body.error);
+      if (body.preview === true) {
+        const preview = await previewDead(deps.db, filter);
+        return reply.send(presentPreview(preview, ({ queue }) => deps.masking.of(request, queue)));
+      }
       const by = byOf(request, body.reason ?? null);
       const limit = body.limit ?? schemas.defaultRequeueLimit;
       return reply.send(presentRequeued(await requeueDead(deps, { filter, limit, by })));
@@ -89,7 +103,7 @@ function addRequeue(app: HttpApp, deps: ActionRouteDeps): void {
   );
 }
 
-function addPause(app: HttpApp, deps: PauseDeps): void {
+function addPause(app: HttpApp, deps: PauseDeps & Masking): void {
   addActionRoute(app, {
     path: `${root}/queues/:queue/pause`,
     access: { permission: 'jobs:queues:pause', scope: scopeOfPath('queues', 'queue') },
@@ -101,11 +115,11 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
     params: QueueParams,
     body: schemas.PauseBody,
     answer: schemas.PauseSchema,
-    async act({ params, body, by: { actor, reason, act } }) {
+    async act({ params, body, by: { actor, reason, act }, request }) {
       const queue = readQueueName(params.queue);
       const isNew = body?.create ?? false;
       const pause = await pauseQueue(deps, { queue, by: actor, reason, act, isNew });
-      return { queue, ...presentPause(pause) };
+      return { queue, ...presentPause(pause, deps.masking.of(request, queue)) };
     },
   });
   addActionRoute(app, {
@@ -121,7 +135,7 @@ function addPause(app: HttpApp, deps: PauseDeps): void {
     async act({ params, by: { actor, reason, act } }) {
       const queue = readQueueName(params.queue);
       await resumeQueue(deps, { queue, by: actor, reason, act });
-      return { queue, ...presentPause(null) };
+      return { queue, ...presentPause(null, noMasks) };
     },
   });
 }
@@ -173,18 +187,21 @@ function presentRequeued({ requeued, skipped, skippedJobs, isMore }: Requeued): 
   };
 }
 
-function presentPreview({ matched, isMore, keyTaken, sample }: RequeuePreview): object {
+function presentPreview(
+  { matched, isMore, keyTaken, sample }: RequeuePreview,
+  masksOf: (job: DeadSample) => Masks,
+): object {
   return {
     preview: true,
     matched,
     has_more: isMore,
     dedupe_key_taken: keyTaken,
-    sample: sample.map(({ jobId, queue, error, createdAt, completedAt }) => ({
-      job_id: jobId,
-      queue,
-      error,
-      created_at: formatInstant(createdAt),
-      completed_at: formatInstant(completedAt),
+    sample: sample.map((job) => ({
+      job_id: job.jobId,
+      queue: job.queue,
+      error: maskBeginning(masksOf(job), job.error, shownErrorLength),
+      created_at: formatInstant(job.createdAt),
+      completed_at: formatInstant(job.completedAt),
     })),
   };
 }

@@ -1,3 +1,4 @@
+import { longestMatch } from '../../kernel/protect/protection.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 
@@ -26,6 +27,7 @@ export type FoundDead = Readonly<{
 export type DeadSample = Readonly<{
   jobId: string;
   queue: string;
+  /** Longer than it is shown. */
   error: string | null;
   createdAt: Date;
   completedAt: Date | null;
@@ -123,7 +125,7 @@ export async function findDead(
 
 const countedUpTo = 10_000;
 const sampleSize = 10;
-const shownErrorLength = 500;
+export const shownErrorLength = 500;
 
 type SampleRow = Readonly<{
   job_id: string;
@@ -149,7 +151,7 @@ export async function previewDead(
     return matched > countedUpTo ? 'enough' : 'more';
   });
   const sample = await db.query<SampleRow>(sql`
-    SELECT t.job_id, t.queue, left(t.error_message, ${shownErrorLength}) AS error, t.created_at, t.completed_at
+    SELECT t.job_id, t.queue, left(t.error_message, ${shownErrorLength + longestMatch}) AS error, t.created_at, t.completed_at
     FROM jobs.job_queue t
     WHERE t.job_id = ANY(${first}::uuid[])
     ORDER BY t.job_id`);

@@ -6,7 +6,7 @@ const views = permissions.filter((permission) => permission.endsWith(':view'));
 
 /** Cannot be changed. The last two are for programs, which may not look around. */
 const builtIn = {
-  sys_auditor: views.filter((permission) => permission !== 'dlq:payloads:view'),
+  sys_auditor: views.filter((permission) => !permission.endsWith(':payloads:view')),
   sys_operator: [
     ...views.filter((permission) => permission !== 'audit:events:view'),
     'dlq:messages:retry',

@@ -1,4 +1,5 @@
 import { stepInto, strongest, type Place } from './field-paths.ts';
+import { MASK } from './mask.ts';
 import type { ProtectAction } from './protect-rule.ts';
 
 /** How the leaves of a document are shown. */
@@ -43,13 +44,22 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** So much longer than twice the text may be what is shown of it. */
+const roomChars = 1024;
+
+/** Masks of short values are longer than these. What would be far longer than it was is covered as a whole. */
+export function growsTooMuch(text: string, shownChars: number): boolean {
+  return shownChars > 2 * text.length + roomChars;
+}
+
 /** A text may hold JSON, whose fields are protected too; this deep. */
 const maxNesting = 4;
 
 /**
  * The JSON text with its protected leaves covered. It is rewritten token by token in one pass, so numbers stay as they
  * are, a field that is there twice is covered twice, and depth costs no stack. Objects and arrays keep their form: every
- * leaf of a protected one is covered. The text may end before the document does. Null if it is no JSON.
+ * leaf of a protected one is covered. The text may end before the document does. Null if it is no JSON, or if it would grow
+ * too much.
  */
 export function maskJson(text: string, place: Place, leaf: LeafMask, nesting = 0): MaskedJson | null {
   const reader = new Rewriter(text, place, leaf, nesting);
@@ -75,6 +85,7 @@ class Rewriter {
 
   run(): MaskedJson | null {
     for (;;) {
+      if (growsTooMuch(this.#text, this.#out.length)) return null;
       const code = this.#skipSeparators();
       if (Number.isNaN(code)) return this.#frame === null ? null : this.#result(true);
       const frame = this.#frame;
@@ -131,7 +142,7 @@ class Rewriter {
     }
     if (token.startsWith('"') && /^\s*[{[]/.test(value) && this.#nesting < maxNesting && isJson(value)) {
       const inner = maskJson(value, place, this.#leaf, this.#nesting + 1);
-      if (inner !== null) return this.#tokenOf(token, value, inner.text);
+      return this.#tokenOf(token, value, inner?.text ?? MASK);
     }
     return this.#tokenOf(token, value, /^[tfn]/.test(token) ? value : this.#leaf.inText(value));
   }

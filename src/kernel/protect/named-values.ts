@@ -2,14 +2,17 @@ import { RE2JS } from 're2js';
 import { MASK, betweenMasks } from './mask.ts';
 import { coverSpans } from './patterns.ts';
 
+/** Covers the values of named fields in a text. */
+export type NamedValues = (text: string) => string;
+
 /**
  * Errors quote what they failed on. Where a text names a protected field and gives its value, as in `"password": "x"`,
  * `password=x` or `password: x`, the value is covered. The value is a quoted text, or what comes up to a blank, a comma
- * or a bracket.
+ * or a bracket. Null if there are no names.
  */
-export function namedValuesIn(names: readonly string[]): (text: string) => string {
+export function namedValuesIn(names: readonly string[]): NamedValues | null {
   const literal = [...new Set(names)].filter((name) => !name.includes('*'));
-  if (literal.length === 0) return (text) => text;
+  if (literal.length === 0) return null;
   const any = literal.map((name) => RE2JS.quote(name)).join('|');
   const quote = `(?:\\\\{0,3}["'])?`;
   const value = `(?:\\\\{0,3}"[^"]*"?|'[^']*'?|[^\\s,;&"'(){}\\[\\]]+)`;

@@ -3,9 +3,9 @@ import { dimensions, type Dimension } from '../access/scope.ts';
 import { compileGlobs } from '../glob/match-glob.ts';
 import { compilePaths, readFieldPath, strongest, type Place } from './field-paths.ts';
 import { createCover, MASK, type Cover } from './mask.ts';
-import { isJson, maskJson, type LeafMask } from './mask-json.ts';
+import { growsTooMuch, isJson, maskJson, type LeafMask } from './mask-json.ts';
 import { builtInPatterns, compilePattern, maskMatches, type Pattern } from './patterns.ts';
-import { namedValuesIn } from './named-values.ts';
+import { namedValuesIn, type NamedValues } from './named-values.ts';
 import type { ProtectAction, ProtectRule } from './protect-rule.ts';
 
 /**
@@ -32,6 +32,8 @@ export type Masks = Readonly<{
   isEmpty: boolean;
   /** Message keys are protected, or what they say may be. */
   protectsKeys: boolean;
+  /** What errors and other texts say may be protected. */
+  protectsTexts: boolean;
   /** JSON text, to JSON text. */
   json: (text: string) => string;
   /** The bytes of a value. Unchanged ones are the same object. */
@@ -43,6 +45,8 @@ export type Masks = Readonly<{
   /** Undefined where the header is left out. */
   header: (name: string, value: Buffer | null) => Readonly<{ value: Buffer | null }> | undefined;
   key: (bytes: Buffer) => Buffer;
+  /** A key that is text: of a deduplication, of idempotency, of an order among others, of a correlation. */
+  keyText: <Text extends string | null>(text: Text) => Text;
   /** The same masks for somebody who may see no payload at all. */
   withoutPayload: () => Masks;
 }>;
@@ -58,7 +62,7 @@ export type ProtectionSettings = Readonly<{
 /** In how many characters of a document or text patterns are looked for. */
 export const searchedChars = 65_536;
 /** What is shown ends so far before the end of what was searched, so that no match reaches across it. */
-const longestMatch = 1024;
+export const longestMatch = 1024;
 const rememberedNames = 1000;
 
 export function createProtection({ rules, patterns, hashKey }: ProtectionSettings): Protection {
@@ -140,7 +144,7 @@ function createMasks(
   );
   const named = namedValuesIn(paths.flatMap(({ path }) => readFieldPath(path)?.at(-1) ?? []));
   const parts: Parts = { cover, place, hasFields: paths.length > 0, searched, named, headers, keyAction };
-  return rules.length === 0 ? emptyMasks : masksOf(parts);
+  return rules.length === 0 ? noMasks : masksOf(parts);
 }
 
 type Parts = Readonly<{
@@ -148,19 +152,22 @@ type Parts = Readonly<{
   place: Place;
   hasFields: boolean;
   searched: readonly Readonly<{ pattern: Pattern; action: ProtectAction }>[];
-  /** Covers the values of protected fields that a text quotes. */
-  named: (text: string) => string;
+  /** Covers the values of protected fields that a text quotes; null if no field has a name of its own. */
+  named: NamedValues | null;
   headers: readonly Readonly<{ matches: (name: string) => boolean; action: ProtectAction }>[];
   keyAction: ProtectAction | null;
 }>;
 
 function masksOf(parts: Parts): Masks {
   const { cover, headers, keyAction, searched, named } = parts;
-  const text = (shown: string): string => search(parts, named(shown));
+  const protectsTexts = searched.length > 0 || named !== null;
+  const text = (shown: string): string => search(parts, shown, named);
+  const keyText = (shown: string): string => (keyAction === null ? text(shown) : cover(shown, keyAction));
   const bytes = (value: Buffer): Buffer => coverBytes(value, text, searched.length > 0);
   const masks: Masks = {
     isEmpty: false,
-    protectsKeys: keyAction !== null || searched.length > 0,
+    protectsKeys: keyAction !== null || protectsTexts,
+    protectsTexts,
     json: (document) => maskJson(document, parts.place, leafMask(parts))?.text ?? JSON.stringify(MASK),
     value: (value) => maskValue(parts, value),
     start: (value) => maskStart(parts, value),
@@ -175,6 +182,7 @@ function masksOf(parts: Parts): Masks {
       return { value: action === null ? bytes(value) : Buffer.from(cover(value.toString('latin1'), action)) };
     },
     key: (key) => (keyAction === null ? bytes(key) : Buffer.from(cover(key.toString('latin1'), keyAction))),
+    keyText: (shown) => (shown === null ? shown : (keyText(shown) as typeof shown)),
     withoutPayload: () => hidePayload(masks),
   };
   return masks;
@@ -216,12 +224,33 @@ function maskValue(parts: Parts, value: Buffer): Buffer {
   return text === null ? value : coverBytes(value, (shown) => search(parts, shown), false);
 }
 
-/** Patterns are looked for in the first characters; what is behind them is covered. */
-function search({ searched, cover }: Parts, text: string): string {
-  if (searched.length === 0) return text;
-  if (text.length <= searchedChars) return maskMatches(text, searched, cover);
-  const shown = maskMatches(text.slice(0, searchedChars), searched, cover);
-  return shown.slice(0, searchedChars - longestMatch) + MASK;
+/** Patterns and names are looked for in the first characters; what is behind them is covered. */
+function search({ searched, cover }: Parts, text: string, named: NamedValues | null = null): string {
+  if (searched.length === 0 && named === null) return text;
+  const within = (part: string): string => maskMatches(named?.(part) ?? part, searched, cover);
+  const shown =
+    text.length <= searchedChars ? within(text) : withoutEnd(within(text.slice(0, searchedChars))) + MASK;
+  return growsTooMuch(text, shown.length) ? MASK : shown;
+}
+
+/** Without what may be the beginning of a match: it is shown as it was, so it is as long as a match at most. */
+function withoutEnd(shown: string): string {
+  return shown.slice(0, Math.max(0, shown.length - longestMatch));
+}
+
+/**
+ * The beginning of a text of which `longestMatch` more characters were read than are shown, unless it ended before: so a
+ * match at the end of what is shown is whole when it is looked for.
+ */
+export function maskBeginning<Text extends string | null>(
+  masks: Masks,
+  text: Text,
+  shownChars: number,
+): Text {
+  if (text === null) return text;
+  const isCut = text.length >= shownChars + longestMatch;
+  const shown = masks.text<string>(text);
+  return (isCut && !masks.isEmpty ? withoutEnd(shown) : shown).slice(0, shownChars) as Text;
 }
 
 /** The value in which it ends is left out. Of what is no JSON nothing is shown unless the beginnings of matches match. */
@@ -244,16 +273,19 @@ function coverBytes(bytes: Buffer, change: (text: string) => string, hasPatterns
   return Buffer.from(isUtf8(bytes) ? shown : MASK);
 }
 
-const emptyMasks: Masks = {
+/** For what is revealed. */
+export const noMasks: Masks = {
   isEmpty: true,
   protectsKeys: false,
+  protectsTexts: false,
   json: (text) => text,
   value: (bytes) => bytes,
   start: (bytes) => bytes.toString('utf8'),
   text: (text) => text,
   header: (_, value) => ({ value }),
   key: (bytes) => bytes,
-  withoutPayload: () => hidePayload(emptyMasks),
+  keyText: (text) => text,
+  withoutPayload: () => hidePayload(noMasks),
 };
 
 /** Errors and names are shown as the rules say, and payloads not at all. */

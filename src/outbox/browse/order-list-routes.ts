@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify';
 import type { PageRequest } from '../../kernel/page.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { RouteAccess } from '../../platform/http/access/route-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
@@ -17,7 +19,9 @@ import { FacetsSchema, OrderFilterQuery, OrderListQuery, OrderListSchema } from 
 
 const access: RouteAccess = { permission: 'outbox:orders:view', scope: { by: 'destinations', in: 'list' } };
 
-export function addOrderListRoutes(app: HttpApp, db: Queryable): void {
+export type OrderListDeps = Readonly<{ db: Queryable; masking: PayloadMasks }>;
+
+export function addOrderListRoutes(app: HttpApp, { db, masking }: OrderListDeps): void {
   addListRoute(app, {
     slice: 'outbox',
     path: `${root}/orders`,
@@ -29,7 +33,8 @@ export function addOrderListRoutes(app: HttpApp, db: Queryable): void {
     query: OrderListQuery,
     answer: OrderListSchema,
     items: 'orders',
-    rowBytes: listedRowBytes,
+    rowBytes: masking.answerBytes(listedRowBytes),
+    require: (query, request) => requireFilter(masking, query, request),
     cursor: (query) => (isByTime(filterOf(query)) ? ['bigint', 'timestamp'] : ['bigint']),
     async list(query, page, _request, names) {
       const filter = { ...filterOf(query), names };
@@ -39,7 +44,7 @@ export function addOrderListRoutes(app: HttpApp, db: Queryable): void {
     },
     keyOf: ({ id, createdAtExact }, query) =>
       isByTime(filterOf(query)) ? [String(id), createdAtExact] : [String(id)],
-    present: presentOrder,
+    present: (order, _query, request) => presentOrder(order, masking.of(request, order.destination)),
   });
 
   app.get(
@@ -56,9 +61,10 @@ export function addOrderListRoutes(app: HttpApp, db: Queryable): void {
       },
     },
     async (request, reply) => {
+      requireFilter(masking, request.query, request);
       const asOf = await readClock(db);
       const found = await countFacets(db, { ...filterOf(request.query), names: namesFor(request) });
-      return reply.send({ ...presentFacets(found), as_of: formatTimestamp(asOf) });
+      return reply.send({ ...presentFacets(found, masking.ofAny()), as_of: formatTimestamp(asOf) });
     },
   );
 }
@@ -79,6 +85,13 @@ type FilterQuery = Readonly<{
   created_to?: string | undefined;
   needs_attention?: true | undefined;
 }>;
+
+/** Whether something matches would tell whether a guess of what is covered is right. */
+function requireFilter(masking: PayloadMasks, asked: FilterQuery, request: FastifyRequest): void {
+  masking.requireVisible(request, 'idempotency_key', asked.idempotency_key, 'key');
+  masking.requireVisible(request, 'ordering_key', asked.ordering_key, 'key');
+  masking.requireVisible(request, 'error_code', asked.error_code, 'text');
+}
 
 function filterOf(query: FilterQuery): OrderFilter {
   return {

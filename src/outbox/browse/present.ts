@@ -1,3 +1,5 @@
+import { createItemCover } from '../../kernel/protect/item-cover.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import type { GateSnapshot } from '../domain/circuit.ts';
 import { presentAttempt, presentOrder, type Json } from '../present.ts';
@@ -6,20 +8,26 @@ import type { DescribedDestination } from './describe-destinations.ts';
 import type { Proof } from './find-ledger-entries.ts';
 
 /** The newest use of a key, with the earlier ones in a field of it. */
-export function presentProofs([newest, ...earlier]: readonly Proof[]): Json {
+export function presentProofs([newest, ...earlier]: readonly Proof[], masksOf: MasksOf): Json {
   return {
-    ...(newest === undefined ? {} : presentProof(newest)),
-    earlier_uses: earlier.map(presentProof),
+    ...(newest === undefined ? {} : presentProof(newest, masksOf)),
+    earlier_uses: earlier.map((proof) => presentProof(proof, masksOf)),
   };
 }
 
-function presentProof({ entry, details }: Proof): Json {
+/** Of the destination; null if the order is gone. */
+type MasksOf = (destination: string | null) => Masks;
+
+function presentProof({ entry, details }: Proof, masksOf: MasksOf): Json {
+  const masks = masksOf(details?.order.destination ?? null);
+  const cover = createItemCover(masks);
+  const order = details === null ? null : presentOrder(details.order, masks);
   return {
-    idempotency_key: entry.idempotencyKey,
-    request_digest: entry.requestDigest,
+    idempotency_key: cover.keyText(entry.idempotencyKey),
+    request_digest: order === null ? (masks.isEmpty ? entry.requestDigest : null) : order['request_digest'],
     status: entry.status,
     result_digest: entry.resultDigest,
-    outside_id: entry.outsideId,
+    outside_id: cover.text(entry.outsideId),
     expires_at: formatInstant(entry.expiresAt),
     created_at: formatInstant(entry.createdAt),
     updated_at: formatInstant(entry.updatedAt),
@@ -28,21 +36,30 @@ function presentProof({ entry, details }: Proof): Json {
     order_id: entry.orderId,
     supersedes_id: details?.order.supersedesId ?? null,
     superseded_by_id: details?.order.supersededById ?? null,
-    order: details === null ? null : presentOrder(details.order),
-    attempts: details?.attempts.map(presentAttempt) ?? [],
+    order,
+    attempts: details?.attempts.map((attempt) => presentAttempt(attempt, cover)) ?? [],
+    ...cover.mark(),
   };
 }
 
-export function presentFacets({ count, sampled, facets }: Facets): Json {
+export function presentFacets({ count, sampled, facets }: Facets, masks: Masks): Json {
   return {
     total_count: count.total,
     ...(count.isEstimate ? { total_is_estimate: true } : {}),
     ...(sampled === null ? {} : { sampled }),
-    facets: Object.fromEntries(facets),
+    facets: Object.fromEntries(
+      [...facets].map(([field, values]) => [
+        field,
+        field === 'error_code' ? values.map((each) => ({ ...each, value: masks.text(each.value) })) : values,
+      ]),
+    ),
   };
 }
 
-export function presentDestination({ name, settings, status, backlog }: DescribedDestination): Json {
+export function presentDestination(
+  { name, settings, status, backlog }: DescribedDestination,
+  masks: Masks,
+): Json {
   return {
     name,
     configured: settings !== null,
@@ -50,7 +67,7 @@ export function presentDestination({ name, settings, status, backlog }: Describe
     type: settings?.type ?? null,
     idempotency: settings?.policy.idempotency ?? null,
     throttle: status === null ? null : presentThrottle(status.snapshot),
-    circuit: status === null ? null : presentCircuit(status.snapshot),
+    circuit: status === null ? null : presentCircuit(status.snapshot, masks),
     asks_status: settings?.hasStatusUrl ?? null,
     retry_max: settings?.policy.retryMax ?? null,
     lag_seconds: backlog.lagSeconds,
@@ -73,8 +90,13 @@ function presentThrottle({ rate, peak, holdUntil }: GateSnapshot): Json | null {
   return { rate_per_second: rate, peak_per_second: peak, held_until: formatInstant(holdUntil) };
 }
 
-function presentCircuit({ circuit }: GateSnapshot): Json {
+function presentCircuit({ circuit }: GateSnapshot, masks: Masks): Json {
   const { state, openedAt, reason, nextProbeAt } = circuit;
   if (state === 'closed') return { state };
-  return { state, opened_at: formatInstant(openedAt), reason, next_probe_at: formatInstant(nextProbeAt) };
+  return {
+    state,
+    opened_at: formatInstant(openedAt),
+    reason: masks.text(reason),
+    next_probe_at: formatInstant(nextProbeAt),
+  };
 }

@@ -1,7 +1,11 @@
 import { passes } from '../../kernel/access/scope.ts';
+import { noMasks } from '../../kernel/protect/protection.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
+import { addRevealRoute } from '../../platform/http/access/reveal-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
+import type { Database } from '../../platform/postgres/database.ts';
 import { orderScope, parseOrderId, root } from '../order-requests.ts';
 import { presentOrderDetails } from '../present.ts';
 import { IdParams, OrderDetailsSchema } from '../schemas.ts';
@@ -13,15 +17,34 @@ import { readClock } from './read-clock.ts';
 import { presentDestination, presentProofs } from './present.ts';
 import * as schemas from './schemas.ts';
 
-export type BrowseDeps = DescribeDeps;
+export type BrowseDeps = DescribeDeps & Readonly<{ db: Database; masking: PayloadMasks }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
-  addOrderListRoutes(app, deps.db);
+  addOrderListRoutes(app, deps);
   addDetailRoutes(app, deps);
 }
 
 function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
-  const { db } = deps;
+  const { db, masking } = deps;
+  addRevealRoute(app, deps, {
+    path: `${root}/orders/:id/reveal`,
+    permission: 'outbox:payloads:view',
+    scope: orderScope(db),
+    operationId: 'revealOrder',
+    what: 'an order',
+    params: IdParams,
+    answer: OrderDetailsSchema,
+    idOf: ({ id }) => parseOrderId(id),
+    measure: (id) => sizeOfOrders(db, [id]),
+    async find(tx, id) {
+      const details = await getOrderDetails(tx, id);
+      return {
+        resource: `outbox/orders/${id}`,
+        names: { destinations: [details.order.destination] },
+        shown: presentOrderDetails(details, noMasks),
+      };
+    },
+  });
   app.get(
     `${root}/orders/:id`,
     {
@@ -37,8 +60,9 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
     },
     async (request, reply) => {
       const id = parseOrderId(request.params.id);
-      await request.reserveAnswer(await sizeOfOrders(db, [id]));
-      return reply.send(presentOrderDetails(await getOrderDetails(db, id)));
+      await request.reserveAnswer(masking.answerBytes(await sizeOfOrders(db, [id])));
+      const details = await getOrderDetails(db, id);
+      return reply.send(presentOrderDetails(details, masking.of(request, details.order.destination)));
     },
   );
 
@@ -56,14 +80,17 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       },
     },
     async (request, reply) => {
-      const entries = await findLedgerEntries(db, request.params.key, namesFor(request));
-      await request.reserveAnswer(
-        await sizeOfOrders(
-          db,
-          entries.map(({ orderId }) => orderId),
+      const { key } = request.params;
+      masking.requireVisible(request, 'key', key, 'key');
+      const entries = await findLedgerEntries(db, key, namesFor(request));
+      const ids = entries.map(({ orderId }) => orderId);
+      await request.reserveAnswer(masking.answerBytes(await sizeOfOrders(db, ids)));
+      const proofs = await proofsOf(db, entries);
+      return reply.send(
+        presentProofs(proofs, (destination) =>
+          destination === null ? masking.ofAny() : masking.of(request, destination),
         ),
       );
-      return reply.send(presentProofs(await proofsOf(db, entries)));
     },
   );
 
@@ -85,7 +112,10 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       const names = namesFor(request);
       const asOf = await readClock(db);
       const described = (await describeDestinations(deps)).filter(({ name }) => passes(names, name));
-      return reply.send({ destinations: described.map(presentDestination), as_of: formatTimestamp(asOf) });
+      return reply.send({
+        destinations: described.map((each) => presentDestination(each, masking.of(request, each.name))),
+        as_of: formatTimestamp(asOf),
+      });
     },
   );
 }

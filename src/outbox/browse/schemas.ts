@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { closed, Instant, Masked, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/order.ts';
 import { AttemptSchema, Digest, Id, OrderSchema, StatusSchema } from '../schemas.ts';
 import { facetFields } from './count-facets.ts';
@@ -89,7 +89,7 @@ export const FacetsSchema: TSchema = Type.Object(
 
 const proofFields = {
   idempotency_key: Type.String({ examples: ['order-2026-000118'] }),
-  request_digest: Digest,
+  request_digest: nullable(Digest),
   status: Type.Enum(['accepted', 'succeeded', 'failed']),
   result_digest: nullable(Digest),
   outside_id: nullable(Type.String({ description: "The destination's own id for the effect." })),
@@ -108,6 +108,7 @@ const proofFields = {
   superseded_by_id: nullable(Id),
   order: nullable(OrderSchema),
   attempts: Type.Array(AttemptSchema),
+  masked: Masked,
 };
 
 export const ProofSchema: TSchema = Type.Object(

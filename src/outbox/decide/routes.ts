@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import { addActionRoute, byOf } from '../../platform/http/action-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
@@ -21,7 +22,8 @@ import {
 import { resolveOrder, type OrderAction } from './resolve-order.ts';
 import { supersedeOrder, type SupersedeDeps } from './supersede-order.ts';
 
-export type DecideDeps = SupersedeDeps & Readonly<{ getOrderDetails: (id: bigint) => Promise<OrderDetails> }>;
+export type DecideDeps = SupersedeDeps &
+  Readonly<{ getOrderDetails: (id: bigint) => Promise<OrderDetails>; masking: PayloadMasks }>;
 
 const decisionFields = {
   reason: Type.Optional(Reason),
@@ -112,7 +114,8 @@ function addResolveRoute(
     async act({ params, body, request }) {
       const action = actionOf(request, params.id, body ?? {});
       await resolveOrder(deps, kind, action);
-      return presentOrderDetails(await deps.getOrderDetails(action.id));
+      const details = await deps.getOrderDetails(action.id);
+      return presentOrderDetails(details, deps.masking.of(request, details.order.destination));
     },
   });
 }

@@ -90,6 +90,8 @@ export type AppOptions = Readonly<{
   origin: OriginRules;
   authenticate: Authenticate;
   onDenied: OnDenied;
+  /** Covers what is protected in a text. */
+  cover: (text: string) => string;
   /** Of sessions and keys. */
   revocations: Revocations;
   /** Aborted when the stop begins: answers then ask the client to close the connection. */
@@ -106,7 +108,7 @@ class FaultsOnly extends LogController {
 export function createApp(
   options: AppOptions,
 ): Readonly<{ app: HttpApp; declared: readonly DeclaredRoute[] }> {
-  const { limits, logger, metrics, tracer, isOutage, isMissingRight } = options;
+  const { limits, logger, metrics, tracer } = options;
   const telemetry = createRequestTelemetry(metrics, tracer);
   const app: HttpApp = fastify({
     loggerInstance: logger,
@@ -130,7 +132,7 @@ export function createApp(
     // Ours listens on the server itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error, request, reply) => {
-      telemetry.observe(request, reply, () => sendError(error, { request, reply, isOutage, isMissingRight }));
+      telemetry.observe(request, reply, () => sendError(error, { ...options, request, reply }));
     },
   }).withTypeProvider<TypeBoxProvider>();
 
@@ -144,7 +146,7 @@ export function createApp(
   app.setErrorHandler((error, request, reply) => {
     const denial = denialCodeOf(error);
     if (denial !== null) options.onDenied(request, denial);
-    return sendError(error, { request, reply, isOutage, isMissingRight });
+    return sendError(error, { ...options, request, reply });
   });
   // Cookies are read where they count, by `parseCookie`.
   app.register(cookie, { hook: false });
@@ -213,9 +215,10 @@ type Failed = Readonly<{
   reply: FastifyReply;
   isOutage: (error: unknown) => boolean;
   isMissingRight: (error: unknown) => boolean;
+  cover: (text: string) => string;
 }>;
 
-function sendError(error: unknown, { request, reply, isOutage, isMissingRight }: Failed): void {
+function sendError(error: unknown, { request, reply, isOutage, isMissingRight, cover }: Failed): void {
   const slice = request.routeOptions.config.slice ?? HTTP_SLICE;
   // A client that disconnects while sending its body is not an outage.
   const isOurs = !request.raw.errored && isOutage(error);
@@ -223,6 +226,7 @@ function sendError(error: unknown, { request, reply, isOutage, isMissingRight }:
     isOurs ? outage : isMissingRight(error) ? missingRight : error,
     slice,
     request.id,
+    cover,
   );
   if (status >= 500) {
     request.log[status === 500 || isMissingRight(error) ? 'error' : 'warn'](

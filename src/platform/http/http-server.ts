@@ -39,6 +39,8 @@ export type HttpServerOptions = ListenOptions &
     authenticate?: Authenticate;
     /** Called for each request that was refused because of who sent it. */
     onDenied?: OnDenied;
+    /** Covers what is protected in a text: errors and readiness quote what they failed on. */
+    cover?: (text: string) => string;
     /** Of sessions and keys; streams are then checked again. */
     revocations?: Revocations;
     checks?: readonly HealthCheck[];
@@ -79,7 +81,7 @@ export type HttpServer = Service &
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, origin, trustedProxies = [], isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
-  const { hasConsole = false, isPublicByTls = false } = options;
+  const { hasConsole = false, isPublicByTls = false, cover = (text) => text } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -97,10 +99,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     origin,
     authenticate: options.authenticate ?? (() => localPrincipal),
     onDenied: options.onDenied ?? (() => {}),
+    cover,
     revocations: options.revocations ?? (() => () => {}),
     stopping: stop.signal,
   });
-  const readiness = createReadiness({ checks: options.checks ?? [], clock });
+  const readiness = createReadiness({ checks: options.checks ?? [], clock, cover });
   app.register(async (scope: HttpApp) =>
     addProcessRoutes(scope, { metrics, readiness, showsChecks, hasConsole }),
   );

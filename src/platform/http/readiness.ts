@@ -21,13 +21,15 @@ export type ReadinessReport = Readonly<{
 export type ReadinessOptions = Readonly<{
   checks: readonly HealthCheck[];
   clock: Clock;
+  /** Covers what is protected in a message. */
+  cover?: (text: string) => string;
   timeoutMs?: number;
   /** How long a report is cached, so that many probes cost the database one round of checks. */
   cacheMs?: number;
 }>;
 
 export function createReadiness(options: ReadinessOptions): () => Promise<ReadinessReport> {
-  const { checks, clock, timeoutMs = 1000, cacheMs = 500 } = options;
+  const { checks, clock, cover = (text) => text, timeoutMs = 1000, cacheMs = 500 } = options;
   const runners = checks.map((check) => ({ check, run: boundedCheck(check, timeoutMs) }));
   let latest: Promise<ReadinessReport> | undefined;
   let freshUntilMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +41,7 @@ export function createReadiness(options: ReadinessOptions): () => Promise<Readin
     freshUntilMs = clock.monotonicMs() + cacheMs;
     return {
       status: overallHealth(results),
-      checks: Object.fromEntries(results.map(({ check, result }) => [check.name, result])),
+      checks: Object.fromEntries(results.map(({ check, result }) => [check.name, covered(result, cover)])),
       timestamp: formatTimestamp(clock.now()),
     };
   }
@@ -52,6 +54,10 @@ export function createReadiness(options: ReadinessOptions): () => Promise<Readin
     }
     return latest;
   };
+}
+
+function covered({ status, message }: CheckResult, cover: (text: string) => string): CheckResult {
+  return message === undefined ? { status } : { status, message: cover(message) };
 }
 
 /** Times out a check that hangs. A check that still runs is not started again. */

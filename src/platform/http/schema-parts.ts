@@ -36,6 +36,11 @@ export const Instant = Type.String({
   ...checkedAs({ pattern: INSTANT_PATTERN }),
 });
 
+/** Of an item: something in it is not shown. */
+export const Masked = Type.Optional(
+  Type.Literal(true, { description: 'Parts are `[masked]`: see `…/reveal`.' }),
+);
+
 /** Why a person acts. */
 export const Reason = Type.String({
   minLength: 1,

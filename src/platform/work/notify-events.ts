@@ -15,7 +15,8 @@ export type NotifyColumns = Readonly<{
   summary: Sql;
 }>;
 
-const maxSummary = 500;
+/** More than is shown, so that a protected part at the end of what is shown is whole when it is looked for. */
+const maxSummary = 1500;
 
 /** A CTE with a leading comma, which writes an event for each row of `from` that matches `where`. */
 export function notifyEvents(

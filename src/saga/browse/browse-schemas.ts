@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
-import { closed, Instant, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { closed, Instant, Masked, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { answerClasses, statuses } from '../domain/saga-state.ts';
 import { stepStates } from '../domain/step-states.ts';
 import { Action, Name, SagaId, StatusSchema } from '../schemas.ts';
@@ -118,6 +118,7 @@ const sagaFields = {
       { description: 'Only while its next call waits for a service whose circuit is open.' },
     ),
   ),
+  masked: Masked,
   payload_omitted: Type.Optional(
     Type.Literal(true, { description: 'Too large to show: over 16 KiB in lists, else over 16 MiB.' }),
   ),
@@ -227,6 +228,7 @@ export const SagaWithStepsSchema: TSchema = Type.Object(
           completed_at: nullable(Timestamp),
           updated_at: nullable(Timestamp),
           attempt: Type.Integer({ examples: [1] }),
+          masked: Masked,
           answer: nullable(
             Type.Enum([...answerClasses], {
               description:

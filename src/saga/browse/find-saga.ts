@@ -1,4 +1,6 @@
 import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
+import { createItemCover } from '../../kernel/protect/item-cover.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
@@ -59,15 +61,24 @@ export function findSaga(db: Database, sagaId: string): Promise<SagaWithSteps | 
   return db.transaction(async (tx) => {
     // One snapshot, because the archiver may move the saga between the two statements.
     await tx.query(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`);
-    const [row] = await tx.query<ViewRow>(sql`
-      SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states t WHERE t.id = ${sagaId}
-      UNION ALL
-      SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states_archive t WHERE t.id = ${sagaId}`);
-    if (row === undefined) return null;
-    const saga = sagaOf(row);
-    const steps = await readSteps(tx, [saga]);
-    return { saga, log: await selectLog(tx, sagaId), steps: steps.get(sagaId) };
+    return readSaga(tx, sagaId);
   });
+}
+
+async function readSaga(tx: Queryable, sagaId: string): Promise<SagaWithSteps | null> {
+  const [row] = await tx.query<ViewRow>(sql`
+    SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states t WHERE t.id = ${sagaId}
+    UNION ALL
+    SELECT ${viewColumns}, ${wholePayload} FROM saga.saga_states_archive t WHERE t.id = ${sagaId}`);
+  if (row === undefined) return null;
+  const saga = sagaOf(row);
+  const steps = await readSteps(tx, [saga]);
+  return { saga, log: await selectLog(tx, sagaId), steps: steps.get(sagaId) };
+}
+
+/** In a transaction that also writes: every statement sees what was committed before it. */
+export async function findSagaIn(tx: Queryable, sagaId: string): Promise<SagaWithSteps | null> {
+  return readSaga(tx, sagaId);
 }
 
 const stepColumns: Sql = sql`
@@ -112,14 +123,15 @@ export async function sagaBytes(db: Queryable, sagaId: string): Promise<number> 
   return Number(row?.bytes ?? 0n);
 }
 
-export function presentWithSteps({ saga, log, steps }: SagaWithSteps): Json {
+export function presentWithSteps({ saga, log, steps }: SagaWithSteps, masks: Masks): Json {
   return {
-    saga: { ...presentSaga(saga), steps: presentSteps(steps) },
-    step_logs: log.map((step) => presentStep(saga.sagaId, step)),
+    saga: { ...presentSaga(saga, masks), steps: presentSteps(steps) },
+    step_logs: log.map((step) => presentStep(saga.sagaId, step, masks)),
   };
 }
 
-function presentStep(sagaId: string, step: LoggedStep): Json {
+function presentStep(sagaId: string, step: LoggedStep, masks: Masks): Json {
+  const cover = createItemCover(masks);
   return {
     id: step.id,
     saga_id: sagaId,
@@ -127,9 +139,9 @@ function presentStep(sagaId: string, step: LoggedStep): Json {
     step_name: step.stepName,
     action: step.action,
     status: step.status,
-    request_payload: rawOrNull(step.requestText),
-    response_payload: rawOrNull(step.responseText),
-    error_message: step.errorMessage,
+    request_payload: rawOrNull(cover.json(step.requestText)),
+    response_payload: rawOrNull(cover.json(step.responseText)),
+    error_message: cover.text(step.errorMessage),
     started_at: formatInstant(step.startedAt),
     completed_at: formatInstant(step.completedAt),
     updated_at: formatInstant(step.updatedAt),
@@ -140,6 +152,7 @@ function presentStep(sagaId: string, step: LoggedStep): Json {
       : attemptHeaders({ sagaId, stepName: step.stepName, op: step.action, attempt: step.attempt }),
     fingerprint: step.fingerprint,
     ...(step.arePayloadsOmitted ? { payloads_omitted: true } : {}),
-    ...(step.actor === null ? {} : { actor: step.actor, reason: step.reason }),
+    ...(step.actor === null ? {} : { actor: step.actor, reason: cover.text(step.reason) }),
+    ...cover.mark(),
   };
 }

@@ -1,6 +1,10 @@
+import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
+import { noMasks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
+import { addRevealRoute } from '../../platform/http/access/reveal-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addIdPrefixRoute } from '../../platform/http/id-prefix-route.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
@@ -20,7 +24,7 @@ import {
   SagaWithStepsSchema,
 } from './browse-schemas.ts';
 import { countFacets, type Facets } from './count-facets.ts';
-import { findSaga, presentWithSteps, sagaBytes } from './find-saga.ts';
+import { findSaga, findSagaIn, presentWithSteps, sagaBytes } from './find-saga.ts';
 import { listSagas, type SagaFilter } from './list-sagas.ts';
 import { presentSteps, readSteps } from './saga-steps.ts';
 import { presentSaga, type Json } from './saga-view.ts';
@@ -35,7 +39,10 @@ const tables: readonly TableWithIds[] = [
 /** More than a row of a list usually takes. */
 const listedRowBytes = 24_000;
 
-export function addSagaRoutes(app: HttpApp, db: Database): void {
+export type SagaRouteDeps = Readonly<{ db: Database; masking: PayloadMasks }>;
+
+export function addSagaRoutes(app: HttpApp, deps: SagaRouteDeps): void {
+  const { db, masking } = deps;
   addListRoute(app, {
     slice: 'saga',
     path: root,
@@ -47,7 +54,8 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     query: SagaListQuery,
     answer: SagaListSchema,
     items: 'sagas',
-    rowBytes: listedRowBytes,
+    rowBytes: masking.answerBytes(listedRowBytes),
+    require: (query, request) => requireFilter(masking, query, request),
     async list(query, page, _request, names) {
       const { sagas, asOf, ...listed } = await listSagas(db, { ...filterOf(query), names }, page);
       const { fields } = query;
@@ -56,10 +64,13 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
       return { items, ...listed, more: { as_of: formatInstant(asOf) } };
     },
     keyOf: ({ saga: { createdAtExact, sagaId } }) => [createdAtExact, sagaId],
-    present: ({ saga, steps }, { fields }) =>
-      withFields({ ...presentSaga(saga), steps: presentSteps(steps) }, fields),
+    present: ({ saga, steps }, { fields }, request) => {
+      const shown = presentSaga(saga, masking.of(request, saga.workflowName));
+      return withFields({ ...shown, steps: presentSteps(steps) }, fields);
+    },
   });
-  addFacetsRoute(app, db);
+  addFacetsRoute(app, deps);
+  addSagaDetails(app, deps);
 
   addIdPrefixRoute(app, {
     slice: 'saga',
@@ -70,7 +81,29 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     statuses,
     find: (range, limit, names) => findIds(db, tables, range, { limit, names }),
   });
+}
 
+function addSagaDetails(app: HttpApp, deps: SagaRouteDeps): void {
+  const { db, masking } = deps;
+  addRevealRoute(app, deps, {
+    path: `${root}/:saga_id/reveal`,
+    permission: 'saga:payloads:view',
+    scope: sagaScope(db),
+    operationId: 'revealSaga',
+    what: 'a saga',
+    params: SagaParams,
+    answer: SagaWithStepsSchema,
+    idOf: ({ saga_id: id }) => readSagaId(id),
+    measure: (sagaId) => sagaBytes(db, sagaId),
+    async find(tx, sagaId) {
+      const found = (await findSagaIn(tx, sagaId)) ?? throwNotFound(`saga not found: saga_id=${sagaId}`);
+      return {
+        resource: `saga/sagas/${sagaId}`,
+        names: { workflows: [found.saga.workflowName] },
+        shown: presentWithSteps(found, noMasks),
+      };
+    },
+  });
   app.get(
     `${root}/:saga_id`,
     {
@@ -86,16 +119,16 @@ export function addSagaRoutes(app: HttpApp, db: Database): void {
     },
     async (request, reply) => {
       const sagaId = readSagaId(request.params.saga_id);
-      await request.reserveAnswer(await sagaBytes(db, sagaId));
-      const found = await findSaga(db, sagaId);
-      return reply.send(presentWithSteps(found ?? throwNotFound(`saga not found: saga_id=${sagaId}`)));
+      await request.reserveAnswer(masking.answerBytes(await sagaBytes(db, sagaId)));
+      const found = (await findSaga(db, sagaId)) ?? throwNotFound(`saga not found: saga_id=${sagaId}`);
+      return reply.send(presentWithSteps(found, masking.of(request, found.saga.workflowName)));
     },
   );
 }
 
 const facetBytes = 100_000;
 
-function addFacetsRoute(app: HttpApp, db: Database): void {
+function addFacetsRoute(app: HttpApp, { db, masking }: SagaRouteDeps): void {
   app.get(
     `${root}/facets`,
     {
@@ -110,6 +143,7 @@ function addFacetsRoute(app: HttpApp, db: Database): void {
       },
     },
     async (request, reply) => {
+      requireFilter(masking, request.query, request);
       await request.reserveAnswer(facetBytes);
       const filter = { ...filterOf(request.query), names: namesFor(request) };
       return reply.send(presentFacets(await countFacets(db, filter)));
@@ -126,6 +160,16 @@ function presentFacets({ count, sampled, needsAttention, facets, asOf }: Facets)
     facets: Object.fromEntries(facets),
     as_of: formatInstant(asOf),
   };
+}
+
+/** Whether something matches would tell whether a guess of what is covered is right. */
+function requireFilter(
+  masking: PayloadMasks,
+  asked: Readonly<{ key?: string | undefined; correlation_id?: string | undefined }>,
+  request: FastifyRequest,
+): void {
+  masking.requireVisible(request, 'key', asked.key, 'key');
+  masking.requireVisible(request, 'correlation_id', asked.correlation_id, 'key');
 }
 
 function filterOf(query: Static<typeof SagaFilterQuery>): SagaFilter {
@@ -148,6 +192,6 @@ function filterOf(query: Static<typeof SagaFilterQuery>): SagaFilter {
 function withFields(saga: Json, fields: readonly string[] | undefined): Json {
   if (fields === undefined) return saga;
   return Object.fromEntries(
-    Object.entries(saga).filter(([name]) => name === 'saga_id' || fields.includes(name)),
+    Object.entries(saga).filter(([name]) => name === 'saga_id' || name === 'masked' || fields.includes(name)),
   );
 }

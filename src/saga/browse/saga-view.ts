@@ -1,4 +1,6 @@
 import { MAX_JSON_BYTES } from '../../kernel/json-extent.ts';
+import { createItemCover } from '../../kernel/protect/item-cover.ts';
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
@@ -144,17 +146,18 @@ export type Json = Readonly<Record<string, unknown>>;
 
 export const rawOrNull = (text: string | null): RawJson | null => (text === null ? null : rawJson(text));
 
-export function presentSaga(saga: Saga): Json {
+export function presentSaga(saga: Saga, masks: Masks): Json {
+  const cover = createItemCover(masks);
   const { stuck, waitingFor, abort } = saga;
   return {
     saga_id: saga.sagaId,
     workflow_name: saga.workflowName,
     current_step: saga.currentStep,
     status: saga.status,
-    payload: rawOrNull(saga.payloadText),
-    correlation_id: saga.correlationId,
-    initiated_by: saga.initiatedBy,
-    error_message: saga.errorMessage,
+    payload: rawOrNull(cover.json(saga.payloadText)),
+    correlation_id: cover.keyText(saga.correlationId),
+    initiated_by: cover.text(saga.initiatedBy),
+    error_message: cover.text(saga.errorMessage),
     created_at: formatInstant(saga.createdAt),
     updated_at: formatInstant(saga.updatedAt),
     compensation: saga.compensation,
@@ -171,14 +174,17 @@ export function presentSaga(saga: Saga): Json {
           abort: {
             kind: abort.kind,
             actor: abort.by.actor,
-            reason: abort.by.reason,
+            reason: cover.text(abort.by.reason),
             at: formatInstant(new Date(abort.at)),
           },
         }),
-    ...(stuck === null ? {} : { stuck: { step: stuck.stepName, action: stuck.op, reason: stuck.reason } }),
+    ...(stuck === null
+      ? {}
+      : { stuck: { step: stuck.stepName, action: stuck.op, reason: cover.text(stuck.reason) } }),
     ...(waitingFor === null
       ? {}
       : { waiting_for: { service: waitingFor.service, since: formatInstant(waitingFor.since) } }),
     ...(saga.isPayloadOmitted ? { payload_omitted: true } : {}),
+    ...cover.mark(),
   };
 }

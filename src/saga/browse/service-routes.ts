@@ -1,4 +1,6 @@
+import type { Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
@@ -10,9 +12,10 @@ export type ServiceRouteDeps = Readonly<{
   db: Queryable;
   /** The services that are configured in this process. */
   services: ReadonlyMap<string, ServiceSettings>;
+  masking: PayloadMasks;
 }>;
 
-export function addServiceRoutes(app: HttpApp, { db, services }: ServiceRouteDeps): void {
+export function addServiceRoutes(app: HttpApp, { db, services, masking }: ServiceRouteDeps): void {
   app.get(
     '/api/v1/services',
     {
@@ -26,7 +29,9 @@ export function addServiceRoutes(app: HttpApp, { db, services }: ServiceRouteDep
     },
     async (_request, reply) => {
       const known = new Map((await listCircuits(db)).map((circuit) => [circuit.service, circuit]));
-      const listed = [...services.values()].map((each) => presentService(each, known.get(each.name)));
+      const listed = [...services.values()].map((each) =>
+        presentService(each, known.get(each.name), masking.ofAny()),
+      );
       return reply.send({ services: listed });
     },
   );
@@ -58,6 +63,7 @@ function listCircuits(db: Queryable): Promise<readonly ServiceCircuit[]> {
 function presentService(
   { name, type, isIdempotent }: ServiceSettings,
   circuit: ServiceCircuit | undefined,
+  masks: Masks,
 ): Json {
   return {
     name,
@@ -65,7 +71,7 @@ function presentService(
     idempotent: isIdempotent,
     circuit: circuit?.isOpen === true ? 'open' : 'closed',
     since: formatInstant(circuit?.since ?? null),
-    reason: circuit?.reason ?? null,
+    reason: masks.text(circuit?.reason ?? null),
     next_probe_at: formatInstant(circuit?.probeAt ?? null),
     waiting: circuit?.waiting ?? 0,
   };

@@ -1,3 +1,4 @@
+import { longestMatch } from '../../kernel/protect/protection.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Op } from '../domain/saga-state.ts';
@@ -209,7 +210,7 @@ type SampleRow = Readonly<{
   updated_at: Date;
 }>;
 
-const shownReasonLength = 500;
+export const shownReasonLength = 500;
 
 export async function previewStuck(
   db: Queryable,
@@ -228,7 +229,7 @@ export async function previewStuck(
   });
   const sample = await db.query<SampleRow>(sql`
     SELECT t.id, t.workflow_name, defined.step_name, t.stuck_op, tried.answer,
-           left(t.stuck_reason, ${shownReasonLength}) AS stuck_reason, t.created_at, t.updated_at
+           left(t.stuck_reason, ${shownReasonLength + longestMatch}) AS stuck_reason, t.created_at, t.updated_at
     ${stuckSagas}
     WHERE t.id = ANY(${first}::uuid[]) AND t.needs_attention
     ORDER BY t.id`);

@@ -1,16 +1,21 @@
 import { readInstant } from '../../kernel/read-instant.ts';
+import { maskBeginning, type Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import { isUuid } from '../../kernel/uuid.ts';
 import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import { byOf } from '../../platform/http/action-route.ts';
+import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Op } from '../domain/saga-state.ts';
 import { invalidInput } from '../saga-errors.ts';
 import { defaultRetryLimit, RetriedSchema, RetryBody, retryCriteria } from './decide-schemas.ts';
-import type { ErrorClass, RetryPreview, StuckFilter } from './find-stuck.ts';
+import { shownReasonLength, type ErrorClass, type RetryPreview, type StuckFilter } from './find-stuck.ts';
 import { previewRetry, retrySagas, type BulkRetryDeps, type RetriedSagas } from './retry-sagas.ts';
 
-export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
+export function addRetryRoutes(
+  app: HttpApp,
+  deps: BulkRetryDeps & Readonly<{ masking: PayloadMasks }>,
+): void {
   app.post(
     '/api/v1/sagas/retry',
     {
@@ -31,7 +36,10 @@ export function addRetryRoutes(app: HttpApp, deps: BulkRetryDeps): void {
     async (request, reply) => {
       const { body } = request;
       const filter = filterOf(body);
-      if (body.preview === true) return reply.send(presentPreview(await previewRetry(deps, filter)));
+      if (body.preview === true) {
+        const preview = await previewRetry(deps, filter);
+        return reply.send(presentPreview(preview, (workflow) => deps.masking.of(request, workflow)));
+      }
       if (body.reason === undefined) throw invalidInput('reason', 'required', 'is missing');
       const { actor, act } = byOf(request, body.reason);
       const by = { actor, reason: body.reason };
@@ -93,7 +101,10 @@ function presentRetried({ retried, skipped, skippedSagas, remaining, isMore }: R
   };
 }
 
-function presentPreview({ matched, isMore, notRetryable, sample }: RetryPreview): object {
+function presentPreview(
+  { matched, isMore, notRetryable, sample }: RetryPreview,
+  masksOf: (workflow: string) => Masks,
+): object {
   return {
     preview: true,
     matched,
@@ -105,7 +116,7 @@ function presentPreview({ matched, isMore, notRetryable, sample }: RetryPreview)
       step: saga.stepName,
       action: saga.op,
       error_class: saga.errorClass,
-      reason: saga.reason,
+      reason: maskBeginning(masksOf(saga.workflowName), saga.reason, shownReasonLength),
       created_at: formatInstant(saga.createdAt),
       stuck_at: formatInstant(saga.stuckAt),
     })),

@@ -66,12 +66,18 @@ export function addSuggestRoute(app: HttpApp, { db, masking }: SuggestDeps): voi
       const cover = (value: string): string =>
         field === 'key' ? masks.key(Buffer.from(value)).toString() : value;
       const { values, hasMore } = await suggestValues(db, { field, prefix, limit, names: namesFor(request) });
-      const shown = values.map(({ value, label, ...rest }) => ({
-        value: field === 'error_class' ? masks.text(value) : cover(value),
-        label: masks.text(label),
-        ...rest,
+      const covered = values.map(({ value, label, ...rest }) => ({
+        shown: {
+          value: field === 'error_class' ? masks.text(value) : cover(value),
+          label: masks.text(label),
+          ...rest,
+        },
+        isWhole: (field !== 'error_class' || masks.text(value) === value) && masks.text(label) === label,
       }));
-      return reply.send({ values: shown, has_more: hasMore });
+      // Whether something begins with a guess would tell whether the guess is right.
+      const known = masking.seesPayloads(request) ? covered : covered.filter(({ isWhole }) => isWhole);
+      const isAll = known.length === covered.length;
+      return reply.send({ values: known.map(({ shown }) => shown), has_more: hasMore && isAll });
     },
   );
 }

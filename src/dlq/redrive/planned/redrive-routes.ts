@@ -1,5 +1,7 @@
+import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { requireAlso } from '../../../platform/http/access/guard-access.ts';
+import type { PayloadMasks } from '../../../platform/http/access/payload-masks.ts';
 import { addActionRoute, byOf } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { invalidField, readInstantField, readUuidField } from '../../../platform/http/slice-input.ts';
@@ -56,7 +58,7 @@ function addCreateRoute(app: HttpApp, deps: RedriveRouteDeps): void {
       const { kind = 'retry', reason } = body;
       const needed = neededFor(kind, { reopen: body.reopen ?? false });
       if (needed !== null) requireAlso(request, needed);
-      if (body.filter.text !== undefined) deps.masking.requirePayloads(request, 'text');
+      requireFilter(deps.masking, body.filter, request);
       const options = readOptions(kind, body, deps);
       await deps.rights.keep(request.principal);
       const id = await createRedrive(deps, {
@@ -84,6 +86,17 @@ function readOptions(
     if (body[field] !== undefined)
       throw invalidField('dlq', field, 'kind', `applies to the kind retry only, not to ${kind}`);
   return { rate_per_second, order: 'none', reopen: false };
+}
+
+/** Which messages a filter finds says whether a guess of what is covered is right. */
+function requireFilter(
+  masking: PayloadMasks,
+  { text, key, error_class: errorClass }: Static<typeof schemas.FilterSchema>,
+  request: FastifyRequest,
+): void {
+  if (text !== undefined) masking.requirePayloads(request, 'text');
+  if (key !== undefined && masking.ofAny().protectsKeys) masking.requirePayloads(request, 'key');
+  masking.requireVisible(request, 'error_class', errorClass, 'text');
 }
 
 function readFilter(sent: Static<typeof schemas.FilterSchema>): RedriveFilter {

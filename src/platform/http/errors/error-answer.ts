@@ -33,9 +33,15 @@ type Failure = Readonly<{
 export const HTTP_SLICE = 'http';
 
 /** The answer to an error thrown by a handler. Hides the messages of internal errors. */
-export function errorAnswer(error: unknown, slice: string, requestId: string): ErrorAnswer {
+export function errorAnswer(
+  error: unknown,
+  slice: string,
+  requestId: string,
+  cover: (text: string) => string = (text) => text,
+): ErrorAnswer {
   const { status, code, message, details, headers, current } = failureOf(error, slice);
-  const body = { error: { code, message, request_id: requestId, details } };
+  const shown = details.map((detail) => ({ ...detail, message: cover(detail.message) }));
+  const body = { error: { code, message: cover(message), request_id: requestId, details: shown } };
   return { status, headers, body: current === undefined ? body : { ...body, current } };
 }
 
