@@ -10,6 +10,12 @@ export function requireTerminal({ stdin }: Terminal): void {
 
 /** Asks for a yes. Anything else, also the end of the input, counts as no. */
 export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
+  const answer = await ask(terminal, `${question} [y/N]`);
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** One line; empty at the end of the input. */
+export async function ask(terminal: Terminal, question: string): Promise<string> {
   const output = new Writable({
     write(chunk: Buffer, _encoding, done) {
       terminal.stderr.write(chunk);
@@ -19,8 +25,7 @@ export async function confirm(terminal: Terminal, question: string): Promise<boo
   const reader = createInterface({ input: terminal.stdin, output });
   try {
     const ended = new Promise<string>((resolve) => reader.once('close', () => resolve('')));
-    const answer = await Promise.race([reader.question(`${question} [y/N] `), ended]);
-    return /^y(es)?$/i.test(answer.trim());
+    return await Promise.race([reader.question(`${question} `), ended]);
   } finally {
     reader.close();
   }

@@ -2,6 +2,7 @@ import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../ou
 import { instantFact, showFacts, showJson, showText, type Fact } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand, rowsAs } from '../slice/api-command.ts';
+import { noteMasks } from '../slice/note-masks.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { messageFilters, searchNote } from './message-filters.ts';
 import { messageId, statusColumn, statuses, toneOf, topicText, type Message } from './message.ts';
@@ -90,6 +91,7 @@ export const show = apiCommand<Message>({
     if (message.error_stack) showText(print, 'stack', message.error_stack);
     if (message.payload === null) showText(print, 'payload', 'not JSON; `redrive dlq raw` prints the bytes');
     else showJson(print, 'payload', message.payload);
+    noteMasks(print, message, `redrive dlq reveal ${message.id}`);
   },
 });
 

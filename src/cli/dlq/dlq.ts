@@ -11,6 +11,7 @@ import { policies } from './policies.ts';
 import { raw } from './raw.ts';
 import { addRecountCommand } from './recount.ts';
 import { redrive } from './redrive.ts';
+import { reveal } from './reveal.ts';
 import { retry, retryAll } from './retry.ts';
 import { accounting, forget, seek, sources } from './sources.ts';
 import { verify } from './verify.ts';
@@ -25,7 +26,7 @@ export const dlqCommands: SliceCommands = {
     'redrive dlq retry-all orders.v1 --url http://redrive.example.com:8080',
   ],
   groups: {
-    Read: [topics, groups, group, list, facets, suggest, show, history, raw, versions, diff],
+    Read: [topics, groups, group, list, facets, suggest, show, reveal, history, raw, versions, diff],
     Change: [retry, retryAll, redrive, policies, dead, reopen, route, edit, remove, erase],
     'Dead-letter topics': [sources, accounting, seek, verify, forget],
     'Database, without a server': [addArchiveCommand, addRecountCommand, addFingerprintsCommand],

@@ -34,6 +34,7 @@ export type Message = Readonly<{
   retry_policy: string | null;
   version: number;
   error_stack?: string | null;
+  masked?: true;
   /** Only in lists. */
   payload_preview?: string | null;
 }>;

@@ -27,9 +27,9 @@ export type Raw = Readonly<{
 }>;
 
 /** A value can have 100 MB. */
-const timeoutMs = 300_000;
+export const timeoutMs = 300_000;
 
-const version: Input = {
+export const version: Input = {
   flags: '--at <version>',
   text: 'version; 0 is the original (default: the newest)',
   field: 'version',
@@ -78,7 +78,7 @@ function writeBytes(
   terminal.stdout.write(bytes);
 }
 
-function showRaw({ print }: ApiSession, raw: Raw): void {
+export function showRaw({ print }: ApiSession, raw: Raw): void {
   showPart('key', raw.key_base64, raw.key_text);
   showPart('value', raw.value_base64, raw.value_text);
   print.line(print.paint('faint', `headers (${raw.headers.length})`));

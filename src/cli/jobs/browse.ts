@@ -12,6 +12,8 @@ import {
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { noteMasks } from '../slice/note-masks.ts';
+import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { jobId, statusColumn, statuses, statusOf, toneOf, type Job } from './job.ts';
 
@@ -119,23 +121,38 @@ function showGroups({ groups = [], groups_are_partial }: DeadPage, { print }: Ap
   showTitle(print, 'newest');
 }
 
-export const show = apiCommand<Job & Readonly<{ attempts: readonly Attempt[]; actions: readonly Action[] }>>({
+type JobDetails = Job & Readonly<{ attempts: readonly Attempt[]; actions: readonly Action[] }>;
+
+export const show = apiCommand<JobDetails>({
   name: 'show',
   description: 'show a job with its payload, failures and actions',
   route: 'GET /api/v1/jobs/{id}',
   inputs: [jobId],
   examples: ['redrive jobs show 01a1dfae-c3a5-7000-8007-f35eedc32390'],
-  print(job, { print, now }) {
-    showFacts(print, factsOf(job, now));
-    showJson(print, 'payload', job.payload);
-    if (job.progress !== null) showJson(print, 'progress', job.progress);
-    if (job.result !== null) showJson(print, 'result', job.result);
-    showRows(print, 'failures', attemptColumns, job.attempts);
-    const stack = job.attempts.at(-1)?.stack ?? null;
-    if (stack !== null) showText(print, 'stack of the last failure', stack);
-    showRows(print, 'actions', actionColumns, job.actions);
+  print(job, session) {
+    printJob(job, session);
+    noteMasks(session.print, job, `redrive jobs reveal ${job.job_id}`);
   },
 });
+
+export const reveal = revealCommand<JobDetails>({
+  description: 'show a job with what is masked elsewhere',
+  route: 'POST /api/v1/jobs/{id}/reveal',
+  inputs: [jobId],
+  examples: ["redrive jobs reveal 01a1dfae-c3a5-7000-8007-f35eedc32390 --reason 'ticket 4711'"],
+  print: printJob,
+});
+
+function printJob(job: JobDetails, { print, now }: ApiSession): void {
+  showFacts(print, factsOf(job, now));
+  showJson(print, 'payload', job.payload);
+  if (job.progress !== null) showJson(print, 'progress', job.progress);
+  if (job.result !== null) showJson(print, 'result', job.result);
+  showRows(print, 'failures', attemptColumns, job.attempts);
+  const stack = job.attempts.at(-1)?.stack ?? null;
+  if (stack !== null) showText(print, 'stack of the last failure', stack);
+  showRows(print, 'actions', actionColumns, job.actions);
+}
 
 const attemptColumns: readonly Column<Attempt>[] = [
   numberColumn('FAILURE', ({ retry_count }) => retry_count),

@@ -22,6 +22,7 @@ export type Job = Readonly<{
   deferrals: number;
   progress: unknown;
   trace: string | null;
+  masked?: true;
   lease: Readonly<{ owner: string | null; until: string | null; epoch: number }> | null;
 }>;
 

@@ -4,6 +4,9 @@ import type { Printer } from '../output/printer.ts';
 import type { Column, Tone } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import type { ApiSession } from '../api/api-session.ts';
+import { noteMasks } from '../slice/note-masks.ts';
+import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { statusColumn, statuses, statusOf, toneOf, type Order } from './order.ts';
 
@@ -31,7 +34,7 @@ type AuditEntry = Readonly<{
 /** One use of an idempotency key. The key is free again when its order has been archived. */
 type KeyUse = Readonly<{
   idempotency_key: string;
-  request_digest: string;
+  request_digest: string | null;
   status: 'accepted' | 'succeeded' | 'failed';
   result_digest: string | null;
   outside_id: string | null;
@@ -117,21 +120,35 @@ export const facets = apiCommand<
 
 type Lane = Readonly<{ blocked_by_id: number | null; behind: number; behind_is_lower_bound?: true }>;
 
-export const show = apiCommand<
-  Order & Readonly<{ lane: Lane | null; attempts: readonly Attempt[]; audit: readonly AuditEntry[] }>
->({
+type OrderDetails = Order &
+  Readonly<{ lane: Lane | null; attempts: readonly Attempt[]; audit: readonly AuditEntry[] }>;
+
+export const show = apiCommand<OrderDetails>({
   name: 'show',
   description: 'show an order with its request, attempts and audit log',
   route: 'GET /api/v1/outbox/orders/{id}',
   inputs: [{ flags: '<id>', text: 'order id' }],
   examples: ['redrive outbox show 1042'],
-  print(order, { print, now }) {
-    showFacts(print, [...orderFacts(order, now), ...laneFacts(order.lane)]);
-    showJson(print, 'request', order.request);
-    showAttempts(print, order.attempts);
-    showRows(print, 'audit', auditColumns, order.audit);
+  print(order, session) {
+    printOrder(order, session);
+    noteMasks(session.print, order, `redrive outbox reveal ${order.id}`);
   },
 });
+
+export const reveal = revealCommand<OrderDetails>({
+  description: 'show an order with what is masked elsewhere',
+  route: 'POST /api/v1/outbox/orders/{id}/reveal',
+  inputs: [{ flags: '<id>', text: 'order id' }],
+  examples: ["redrive outbox reveal 1042 --reason 'ticket 4711'"],
+  print: printOrder,
+});
+
+function printOrder(order: OrderDetails, { print, now }: ApiSession): void {
+  showFacts(print, [...orderFacts(order, now), ...laneFacts(order.lane)]);
+  showJson(print, 'request', order.request);
+  showAttempts(print, order.attempts);
+  showRows(print, 'audit', auditColumns, order.audit);
+}
 
 export const ledger = apiCommand<KeyUse & Readonly<{ earlier_uses: readonly KeyUse[] }>>({
   name: 'ledger',
@@ -175,8 +192,7 @@ const auditColumns: readonly Column<AuditEntry>[] = [
 ];
 
 function orderFacts(order: Order, now: Date): readonly Fact[] {
-  const { response } = order;
-  const status = response?.status ?? null;
+  const response = typeof order.response === 'string' ? null : order.response;
   return [
     ['id', `${order.id}${order.archived ? ' (archived)' : ''}`],
     ['status', statusOf(order), toneOf(order)],
@@ -192,10 +208,7 @@ function orderFacts(order: Order, now: Date): readonly Fact[] {
     ['in doubt', order.in_doubt ? 'an attempt without an answer may have taken effect' : null, 'doubtful'],
     ['supersedes', numberFact(order.supersedes_id)],
     ['superseded by', numberFact(order.superseded_by_id)],
-    [
-      'answer',
-      response === null ? null : joined(', ', status === null ? null : `HTTP ${status}`, response.digest),
-    ],
+    ['answer', answerOf(order)],
     ['outside id', response?.broker_order_id ?? null],
     ['trace id', order.trace_id],
     ['request digest', order.request_digest],
@@ -211,6 +224,12 @@ function laneFacts(lane: Lane | null): readonly Fact[] {
     ['blocked by', first === null ? null : `order ${first}, which has the same ordering key`],
     ['blocks', behind === 0 ? null : `${isLowerBound ? 'at least ' : ''}${behind} later orders of its key`],
   ];
+}
+
+function answerOf({ response }: Order): string | null {
+  if (response === null || typeof response === 'string') return response;
+  const { status, digest } = response;
+  return joined(', ', status === null ? null : `HTTP ${status}`, digest);
 }
 
 function adviceFor({ needs_attention, in_doubt }: Order): string | null {

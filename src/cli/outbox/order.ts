@@ -21,16 +21,20 @@ export type Order = Readonly<{
   needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
-  response: Readonly<{
-    status: number | null;
-    digest: string | null;
-    broker_order_id: string | null;
-  }> | null;
+  /** A text if all of it is masked. */
+  response: Response | string | null;
   request: unknown;
-  request_digest: string;
+  request_digest: string | null;
+  masked?: true;
   created_at: string;
   updated_at: string;
   archived: boolean;
+}>;
+
+export type Response = Readonly<{
+  status: number | null;
+  digest: string | null;
+  broker_order_id: string | null;
 }>;
 
 export const statuses = ['queued', 'sending', 'sent', 'failed', 'dead'] as const;

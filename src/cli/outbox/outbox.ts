@@ -1,5 +1,5 @@
 import type { SliceCommands } from '../slice/add-slice.ts';
-import { facets, ledger, list, show } from './browse.ts';
+import { facets, ledger, list, reveal, show } from './browse.ts';
 import { add, cancel, skip, supersede } from './decide.ts';
 import { destinations } from './destinations.ts';
 
@@ -12,7 +12,7 @@ export const outboxCommands: SliceCommands = {
     'redrive outbox ledger order-2026-000117',
   ],
   groups: {
-    Read: [list, facets, show, ledger, destinations],
+    Read: [list, facets, show, reveal, ledger, destinations],
     Change: [add, cancel, skip, supersede],
   },
 };

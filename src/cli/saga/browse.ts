@@ -2,6 +2,9 @@ import { ageColumn, lastColumn, numberColumn, optional, textColumn } from '../ou
 import { instantFact, showFacts, showJson, showRows, type Fact } from '../output/facts.ts';
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
+import type { ApiSession } from '../api/api-session.ts';
+import { noteMasks } from '../slice/note-masks.ts';
+import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
 import {
   sagaId,
@@ -23,6 +26,7 @@ type StepLog = Readonly<{
   attempt: number;
   actor?: string;
   reason?: string | null;
+  masked?: true;
 }>;
 
 export const list = listCommand<Saga>({
@@ -58,21 +62,38 @@ export const list = listCommand<Saga>({
   ],
 });
 
-export const show = apiCommand<Readonly<{ saga: Saga; step_logs: readonly StepLog[] }>>({
+type SagaDetails = Readonly<{ saga: Saga; step_logs: readonly StepLog[] }>;
+
+export const show = apiCommand<SagaDetails>({
   name: 'show',
   description: 'show a saga with its payload and all attempts at its steps',
   route: 'GET /api/v1/sagas/{id}',
   inputs: [sagaId],
   examples: ['redrive saga show 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11'],
-  print({ saga, step_logs }, { print, now }) {
-    showFacts(print, factsOf(saga, now));
-    showRows(print, 'steps', stepColumns, saga.steps ?? []);
-    showJson(print, 'payload', saga.payload);
-    // The API sorts them by step.
-    const byStart = step_logs.toSorted((a, b) => (a.started_at ?? '').localeCompare(b.started_at ?? ''));
-    showRows(print, 'attempts', logColumns, byStart);
+  print(found, session) {
+    printSaga(found, session);
+    const { saga, step_logs } = found;
+    const masked = [saga, ...step_logs].find((each) => each.masked === true);
+    noteMasks(session.print, masked ?? {}, `redrive saga reveal ${saga.saga_id}`);
   },
 });
+
+export const reveal = revealCommand<SagaDetails>({
+  description: 'show a saga with what is masked elsewhere',
+  route: 'POST /api/v1/sagas/{id}/reveal',
+  inputs: [sagaId],
+  examples: ["redrive saga reveal 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11 --reason 'ticket 4711'"],
+  print: printSaga,
+});
+
+function printSaga({ saga, step_logs }: SagaDetails, { print, now }: ApiSession): void {
+  showFacts(print, factsOf(saga, now));
+  showRows(print, 'steps', stepColumns, saga.steps ?? []);
+  showJson(print, 'payload', saga.payload);
+  // The API sorts them by step.
+  const byStart = step_logs.toSorted((a, b) => (a.started_at ?? '').localeCompare(b.started_at ?? ''));
+  showRows(print, 'attempts', logColumns, byStart);
+}
 
 const stepColumns: readonly Column<SagaStep>[] = [
   textColumn('STEP', ({ name, pivot }) => (pivot ? `${name} (pivot)` : name)),

@@ -17,6 +17,7 @@ export type Saga = Readonly<{
   deadline_at: string | null;
   definition_hash: string | null;
   fingerprint: string | null;
+  masked?: true;
   stuck?: Readonly<{ step: string | null; action: string; reason: string }>;
   /** Older servers do not send the rest. */
   steps?: readonly SagaStep[] | null;
