@@ -1325,6 +1325,7 @@ export type Operations = {
             | 'created_by'
             | 'fingerprint'
             | 'lease'
+            | 'masked'
             | 'payload_omitted'
           )[]
         | undefined;
@@ -1910,6 +1911,7 @@ export type Operations = {
             | 'fingerprint'
             | 'stuck'
             | 'waiting_for'
+            | 'masked'
             | 'payload_omitted'
             | 'next_attempt_at'
             | 'pivot_opened'

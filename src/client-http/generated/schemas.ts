@@ -50,6 +50,7 @@ export type Activity = Readonly<{
   outcome: 'success' | 'failure' | 'denied' | 'started' | 'unknown';
   operation_id: string | null;
   item_count: number;
+  masked?: true;
 }>;
 
 export type ApiKey = Readonly<{
@@ -92,6 +93,8 @@ export type AuditEvent = Readonly<{
   trace_id: string | null;
   address: string | null;
   agent: string | null;
+  /** Its reason or its detail is covered in part. */
+  masked?: true;
 }>;
 
 export type ClaimedJob = Readonly<{
@@ -278,6 +281,8 @@ export type Job = Readonly<{
     until: string | null;
     epoch: number;
   }> | null;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large: more than 16 KiB in lists, 16 MiB elsewhere. */
   payload_omitted?: true;
 }>;
@@ -316,6 +321,8 @@ export type JobDetails = Readonly<{
     until: string | null;
     epoch: number;
   }> | null;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large: more than 16 KiB in lists, 16 MiB elsewhere. */
   payload_omitted?: true;
   /** Failed attempts, oldest first. */
@@ -444,6 +451,8 @@ export type ListedSaga = Readonly<{
     service: string;
     since: string;
   }>;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large to show: over 16 KiB in lists, else over 16 MiB. */
   payload_omitted?: true;
   next_attempt_at: string | null;
@@ -594,7 +603,7 @@ export type Order = Readonly<{
   idempotency_key: string;
   /** As stored; null if a list omits it. */
   request: unknown;
-  request_digest: string;
+  request_digest: string | null;
   status: 'queued' | 'sending' | 'sent' | 'failed' | 'dead';
   retry_count: number;
   next_attempt_at: string | null;
@@ -620,6 +629,8 @@ export type Order = Readonly<{
   superseded_by_id: number | null;
   fingerprint: string | null;
   archived: boolean;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere. */
   request_omitted?: true;
   /** Too large to show: more than 16 KiB in lists, more than 16 MiB elsewhere. */
@@ -631,7 +642,7 @@ export type OrderDetails = Readonly<{
   idempotency_key: string;
   /** As stored; null if a list omits it. */
   request: unknown;
-  request_digest: string;
+  request_digest: string | null;
   status: 'queued' | 'sending' | 'sent' | 'failed' | 'dead';
   retry_count: number;
   next_attempt_at: string | null;
@@ -657,6 +668,8 @@ export type OrderDetails = Readonly<{
   superseded_by_id: number | null;
   fingerprint: string | null;
   archived: boolean;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large to show: more than 64 KiB in lists, more than 16 MiB elsewhere. */
   request_omitted?: true;
   /** Too large to show: more than 16 KiB in lists, more than 16 MiB elsewhere. */
@@ -732,7 +745,7 @@ export type OrderFacets = Readonly<{
 
 export type Proof = Readonly<{
   idempotency_key: string;
-  request_digest: string;
+  request_digest: string | null;
   status: 'accepted' | 'succeeded' | 'failed';
   result_digest: string | null;
   outside_id: string | null;
@@ -762,10 +775,12 @@ export type Proof = Readonly<{
     error: string | null;
     outside_id: string | null;
   }>[];
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Earlier orders of this key. A key can be used again once its order is archived. */
   earlier_uses: readonly Readonly<{
     idempotency_key: string;
-    request_digest: string;
+    request_digest: string | null;
     status: 'accepted' | 'succeeded' | 'failed';
     result_digest: string | null;
     outside_id: string | null;
@@ -795,6 +810,8 @@ export type Proof = Readonly<{
       error: string | null;
       outside_id: string | null;
     }>[];
+    /** Parts are `[masked]`: see `…/reveal`. */
+    masked?: true;
   }>[];
 }>;
 
@@ -1112,6 +1129,8 @@ export type Saga = Readonly<{
     service: string;
     since: string;
   }>;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   /** Too large to show: over 16 KiB in lists, else over 16 MiB. */
   payload_omitted?: true;
   next_attempt_at: string | null;
@@ -1256,6 +1275,8 @@ export type StepLog = Readonly<{
   completed_at: string | null;
   updated_at: string | null;
   attempt: number;
+  /** Parts are `[masked]`: see `…/reveal`. */
+  masked?: true;
   answer: 'done' | 'refused' | 'defect' | 'unknown' | 'unserved' | 'unavailable' | 'not_done' | null;
   headers: Readonly<Record<string, string>> | null;
   /** The payloads of all attempts together are too large to show. */
