@@ -15,7 +15,7 @@ export type Json = Readonly<Record<string, unknown>>;
 
 const raw = (text: string | null): RawJson | null => (text === null ? null : rawJson(text));
 
-export function presentJob(job: Job, masks: Masks): Json {
+function presentJob(job: Job, masks: Masks): Json {
   const cover = createItemCover(masks);
   return { ...jobFields(job, cover), ...cover.mark() };
 }
