@@ -22,20 +22,21 @@ export type BrowseDeps = DescribeDeps & Readonly<{ db: Database; masking: Payloa
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addOrderListRoutes(app, deps);
   addDetailRoutes(app, deps);
+  addReveal(app, deps);
+  addDestinationsRoute(app, deps);
 }
 
-function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
-  const { db, masking } = deps;
+function addReveal(app: HttpApp, deps: BrowseDeps): void {
   addRevealRoute(app, deps, {
     path: `${root}/orders/:id/reveal`,
     permission: 'outbox:payloads:view',
-    scope: orderScope(db),
+    scope: orderScope(deps.db),
     operationId: 'revealOrder',
     what: 'an order',
     params: IdParams,
     answer: OrderDetailsSchema,
     idOf: ({ id }) => parseOrderId(id),
-    measure: (id) => sizeOfOrders(db, [id]),
+    measure: (id) => sizeOfOrders(deps.db, [id]),
     async find(tx, id) {
       const details = await getOrderDetails(tx, id);
       return {
@@ -45,6 +46,10 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       };
     },
   });
+}
+
+function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
+  const { db, masking } = deps;
   app.get(
     `${root}/orders/:id`,
     {
@@ -93,7 +98,10 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       );
     },
   );
+}
 
+function addDestinationsRoute(app: HttpApp, deps: BrowseDeps): void {
+  const { db, masking } = deps;
   app.get(
     `${root}/destinations`,
     {
