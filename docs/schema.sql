@@ -525,6 +525,7 @@ TABLE outbox.outbox_orders WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0
     lease_epoch bigint NOT NULL DEFAULT 0
     lease_lost boolean NOT NULL DEFAULT false
     fingerprint text
+    created_by text
 TABLE outbox.outbox_orders_archive
     id bigint NOT NULL
     idempotency_key text NOT NULL
@@ -553,6 +554,7 @@ TABLE outbox.outbox_orders_archive
     lease_lost boolean NOT NULL
     archived_at timestamp with time zone NOT NULL
     fingerprint text
+    created_by text
 TABLE platform.data_keys
     id integer NOT NULL GENERATED ALWAYS AS IDENTITY
     slice text NOT NULL
@@ -618,6 +620,7 @@ TABLE saga.saga_start_keys
     digest text NOT NULL
     saga_id uuid NOT NULL
     expires_at timestamp with time zone NOT NULL
+    created_by text
 TABLE saga.saga_states WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
     id uuid NOT NULL DEFAULT platform.new_id()
     workflow_name character varying(255) NOT NULL
@@ -662,6 +665,7 @@ END
     waiting_for text
     waiting_since timestamp with time zone
     fingerprint text
+    created_by text
 TABLE saga.saga_states_archive
     id uuid NOT NULL
     workflow_name character varying(255) NOT NULL
@@ -701,6 +705,7 @@ TABLE saga.saga_states_archive
     waiting_for text
     waiting_since timestamp with time zone
     fingerprint text
+    created_by text
 TABLE saga.saga_step_logs WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1)
     id uuid NOT NULL DEFAULT platform.new_id()
     saga_id uuid NOT NULL
@@ -982,6 +987,7 @@ CREATE UNIQUE INDEX outbox_audit_pkey ON ONLY outbox.outbox_audit USING btree (o
 CREATE INDEX idx_outbox_orders_claim ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NULL) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
 CREATE INDEX idx_outbox_orders_claim_keyed ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE ((ordering_key IS NOT NULL) AND (NOT held) AND (status = ANY (ARRAY['queued'::text, 'failed'::text])))
 CREATE INDEX idx_outbox_orders_created_at ON outbox.outbox_orders USING btree (created_at, id)
+CREATE INDEX idx_outbox_orders_created_by ON outbox.outbox_orders USING btree (created_by, id) WHERE (created_by IS NOT NULL)
 CREATE INDEX idx_outbox_orders_destination ON outbox.outbox_orders USING btree (destination, id)
 CREATE INDEX idx_outbox_orders_fingerprint ON outbox.outbox_orders USING btree (fingerprint, id) WHERE (fingerprint IS NOT NULL)
 CREATE INDEX idx_outbox_orders_internal_sent ON outbox.outbox_orders USING btree (updated_at) WHERE ((status = 'sent'::text) AND starts_with(destination, '_'::text))
@@ -1012,6 +1018,7 @@ CREATE INDEX idx_saga_start_keys_expires_at ON saga.saga_start_keys USING btree 
 CREATE UNIQUE INDEX saga_start_keys_pkey ON saga.saga_start_keys USING btree (workflow_name, key)
 CREATE INDEX idx_saga_states_correlation_id ON saga.saga_states USING btree (correlation_id) WHERE (correlation_id IS NOT NULL)
 CREATE INDEX idx_saga_states_created_at ON saga.saga_states USING btree (created_at)
+CREATE INDEX idx_saga_states_created_by ON saga.saga_states USING btree (created_by, created_at DESC, id DESC) WHERE (created_by IS NOT NULL)
 CREATE INDEX idx_saga_states_fingerprint ON saga.saga_states USING btree (fingerprint, created_at DESC, id DESC) WHERE (fingerprint IS NOT NULL)
 CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (lease_owner IS NOT NULL)
 CREATE INDEX idx_saga_states_needs_attention ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_attention
@@ -1887,7 +1894,7 @@ AS $function$
     SELECT (SELECT count(*) FROM live) + (SELECT count(*) FROM archived);
 $function$
 
-CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
+CREATE OR REPLACE FUNCTION outbox.insert_order(p_idempotency_key text, p_destination text, p_request jsonb, p_digest text, p_ordering_key text, p_trace_id text, p_traceparent text, p_actor text, p_supersedes_id bigint DEFAULT NULL::bigint, p_ordering_seq bigint DEFAULT NULL::bigint, p_created_by text DEFAULT NULL::text, OUT id bigint, OUT outcome text, OUT http_status integer, OUT response_payload json)
  RETURNS record
  LANGUAGE plpgsql
  SET lock_timeout TO '500ms'
@@ -1920,9 +1927,11 @@ BEGIN
                 END IF;
                 INSERT INTO outbox.outbox_orders
                     (id, idempotency_key, request_json, request_digest, status, next_attempt_at, created_at, updated_at,
-                     destination, ordering_key, ordering_seq, trace_id, traceparent, supersedes_id)
+                     destination, ordering_key, ordering_seq, trace_id, traceparent, supersedes_id,
+                     created_by)
                 VALUES (v_id, p_idempotency_key, p_request, p_digest, 'queued', v_now, v_now, v_now,
-                        p_destination, p_ordering_key, v_seq, p_trace_id, p_traceparent, p_supersedes_id);
+                        p_destination, p_ordering_key, v_seq, p_trace_id, p_traceparent, p_supersedes_id,
+                        p_created_by);
                 INSERT INTO outbox.outbox_audit
                     (outbox_id, status_from, status_to, retry_count, idempotency_key, trace_id, actor)
                 VALUES (v_id, NULL, 'queued', 0, p_idempotency_key, p_trace_id, p_actor);
@@ -2636,7 +2645,7 @@ BEGIN
     RETURN NEW;
 END $function$
 
-CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, p_hash text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text, OUT current_hash text)
+CREATE OR REPLACE FUNCTION saga.start_saga(p_workflow_name text, p_payload jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_initiated_by text DEFAULT NULL::text, p_key text DEFAULT NULL::text, p_trace text DEFAULT NULL::text, p_hash text DEFAULT NULL::text, p_created_by text DEFAULT NULL::text, OUT saga_id uuid, OUT outcome text, OUT current_hash text)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog'
@@ -2681,8 +2690,8 @@ BEGIN
             -- Only this wait is bounded here: for all others the caller's own timeout holds.
             BEGIN
                 PERFORM set_config('lock_timeout', '500ms', true);
-                INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at)
-                VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days')
+                INSERT INTO saga.saga_start_keys (workflow_name, key, digest, saga_id, expires_at, created_by)
+                VALUES (p_workflow_name, p_key, v_digest, saga_id, clock_timestamp() + interval '30 days', p_created_by)
                 ON CONFLICT (workflow_name, key) DO NOTHING;
                 v_is_new := FOUND;
                 PERFORM set_config('lock_timeout', v_timeout, true);
@@ -2702,9 +2711,10 @@ BEGIN
         END LOOP;
     END IF;
     INSERT INTO saga.saga_states
-        (id, workflow_name, payload, correlation_id, initiated_by, definition_hash, wake_at, deadline_at, trace)
+        (id, workflow_name, payload, correlation_id, initiated_by, definition_hash, wake_at, deadline_at, created_by,
+         trace)
     VALUES (saga_id, p_workflow_name, v_payload, p_correlation_id, p_initiated_by, v_hash, clock_timestamp(),
-            clock_timestamp() + v_limit * interval '1 millisecond',
+            clock_timestamp() + v_limit * interval '1 millisecond', p_created_by,
             -- An invalid trace does not refuse the saga. A valid one is stored in the version that everybody reads.
             CASE
                 WHEN p_trace COLLATE "C" ~ '^[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[^\n]*)?$'

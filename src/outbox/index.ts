@@ -161,7 +161,7 @@ export function addOutboxRoutes(app: HttpApp, deps: OutboxRouteDeps): void {
   addDecideRoutes(app, {
     ...deps,
     insertOrder,
-    findReplay: (order) => findReplay(db, order),
+    findReplay: (order, caller) => findReplay(db, order, caller),
     findOrder: (id) => findOrder(db, id),
     getOrderDetails: (id) => getOrderDetails(db, id),
   });

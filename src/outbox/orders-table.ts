@@ -10,6 +10,11 @@ export const orders: WorkTable = {
   keyArray: sql`bigint[]`,
 };
 
+/** The subject has added the order `t` over HTTP. */
+export function isOrderOf(subject: string): Sql {
+  return sql`t.created_by = ${subject}`;
+}
+
 /** An ordering lane: the orders of one ordering key to one destination, sent one after another. */
 export type Lane = Readonly<{ destination: string; orderingKey: string }>;
 

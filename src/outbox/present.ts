@@ -45,6 +45,7 @@ function orderFields(order: Order, masks: Masks, cover: ItemCover): Json {
     needs_attention: order.status === 'dead' && order.resolution === null,
     supersedes_id: order.supersedesId,
     superseded_by_id: order.supersededById,
+    created_by: order.createdBy,
     fingerprint: order.fingerprint,
     archived: order.archivedAt !== null,
     ...(order.requestText === null ? { request_omitted: true } : {}),

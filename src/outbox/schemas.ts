@@ -96,6 +96,12 @@ const orderFields = {
   needs_attention: Type.Boolean({ description: 'Dead and not yet resolved.' }),
   supersedes_id: nullable(Id),
   superseded_by_id: nullable(Id),
+  created_by: nullable(
+    Type.String({
+      examples: ['key:k7Qm2xTa'],
+      description: 'Who added it; null without authentication, and if it was added in SQL.',
+    }),
+  ),
   fingerprint: nullable(
     Type.String({
       description: 'Of the last error: the same for errors with the same cause.',

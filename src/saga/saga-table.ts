@@ -22,6 +22,11 @@ export const sagas: WorkTable = {
 /** Notified when sagas become due. */
 export const sagaChannel = 'saga';
 
+/** The subject has started the saga `t` over HTTP. */
+export function isSagaOf(subject: string): Sql {
+  return sql`t.created_by = ${subject}`;
+}
+
 export const isActive: Sql = sql`t.status IN ('STARTED', 'RUNNING', 'COMPENSATING')`;
 
 /** The condition that `t` has the status, in a form that the index on the phase serves. */

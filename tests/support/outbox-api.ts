@@ -71,7 +71,7 @@ export async function startOutboxApi(more: Partial<OutboxRouteDeps> = {}): Promi
     supersedeDeps: {
       ...deps,
       insertOrder,
-      findReplay: (order) => findReplay(db, order),
+      findReplay: (order, caller) => findReplay(db, order, caller),
       findOrder: (id) => findOrder(db, id),
     },
     place,

@@ -3,6 +3,7 @@ import { sql } from '../../src/platform/postgres/sql.ts';
 import type { Worker } from '../../src/platform/work/work.ts';
 import type { Answer, Settlement, Status } from '../../src/outbox/domain/order.ts';
 import type { NewOrder } from '../../src/outbox/domain/new-order.ts';
+import type { OrderCaller } from '../../src/outbox/order-requests.ts';
 import { findReplay, insertOrder } from '../../src/outbox/accept/insert-order.ts';
 import { findOrder } from '../../src/outbox/browse/find-order.ts';
 import { resolveOrder, type OrderAction } from '../../src/outbox/decide/resolve-order.ts';
@@ -72,24 +73,33 @@ function deliveryOf(
   };
 }
 
+/** Without authentication everybody sees everything. */
+export function callerCalled(actor: string): OrderCaller {
+  return { actor, createdBy: null, maySee: () => true };
+}
+
 /** What callers and people do to orders; every destination is configured and accepts any request. */
 function orderActions(db: Database, ledgerTtlMs: number) {
   const deps = {
     db,
     ledgerTtlMs,
     insertOrder,
-    findReplay: (order: NewOrder) => findReplay(db, order),
+    findReplay: (order: NewOrder, caller: OrderCaller) => findReplay(db, order, caller),
     findOrder: (id: bigint) => findOrder(db, id),
   };
   return {
-    add: (order: NewOrder, actor: string) => insertOrder(db, order, { actor }),
+    add: (order: NewOrder, actor: string) => insertOrder(db, order, callerCalled(actor)),
     cancel: (action: OrderAction) => resolveOrder(deps, 'cancel', action),
     skip: (action: OrderAction) => resolveOrder(deps, 'skip', action),
     async supersede(action: OrderAction, idempotencyKey: string) {
       const name = (await findOrder(db, action.id))?.destination ?? '';
       const destinations = new Map([[name, { name, isInternal: false, flawsOf: () => [] }]]);
       const corrected = { idempotencyKey, request: { n: 1 }, traceId: null, traceparent: null };
-      return supersedeOrder({ ...deps, destinations }, action, corrected);
+      return supersedeOrder(
+        { ...deps, destinations },
+        { ...action, caller: callerCalled(action.actor) },
+        corrected,
+      );
     },
   };
 }

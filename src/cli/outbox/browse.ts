@@ -210,6 +210,7 @@ function orderFacts(order: Order, now: Date): readonly Fact[] {
     ['superseded by', numberFact(order.superseded_by_id)],
     ['answer', answerOf(order)],
     ['outside id', response?.broker_order_id ?? null],
+    ['added by', order.created_by ?? null],
     ['trace id', order.trace_id],
     ['request digest', order.request_digest],
     ['created', instantFact(order.created_at, now)],

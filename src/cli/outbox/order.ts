@@ -29,6 +29,8 @@ export type Order = Readonly<{
   created_at: string;
   updated_at: string;
   archived: boolean;
+  /** Older servers do not send it. */
+  created_by?: string | null;
 }>;
 
 export type Response = Readonly<{

@@ -129,6 +129,7 @@ function factsOf(saga: Saga, now: Date): readonly Fact[] {
     ['compensation', saga.compensation === 'none' ? null : saga.compensation],
     ['correlation id', saga.correlation_id],
     ['initiated by', saga.initiated_by],
+    ['started by', saga.created_by ?? null],
     ['created', instantFact(saga.created_at, now)],
     ['updated', instantFact(saga.updated_at, now)],
     ['deadline', instantFact(saga.deadline_at, now)],

@@ -23,6 +23,7 @@ export type Saga = Readonly<{
   steps?: readonly SagaStep[] | null;
   next_attempt_at?: string | null;
   trace_id?: string | null;
+  created_by?: string | null;
 }>;
 
 /** A step of the saga's definition, and what has become of it. */

@@ -1769,7 +1769,7 @@ export type Operations = {
       as_of: string;
     }>;
   };
-  /** Add an order. Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. The header `idempotency-key` must equal `idempotency_key` in the body. */
+  /** Add an order. Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. 409 if another caller used the key first and this one may not see that order. The header `idempotency-key` must equal `idempotency_key` in the body. */
   addOrder: {
     input: Readonly<{
       /** May be omitted if only one destination is configured. */
@@ -1901,6 +1901,7 @@ export type Operations = {
             | 'payload'
             | 'correlation_id'
             | 'initiated_by'
+            | 'created_by'
             | 'error_message'
             | 'created_at'
             | 'updated_at'
@@ -1941,7 +1942,7 @@ export type Operations = {
       as_of: string;
     }>;
   };
-  /** Start a saga. With an `idempotency-key`, repeating the request returns the saga that the first one started. */
+  /** Start a saga. With an `idempotency-key`, repeating the request returns the saga that the first one started. 409 if another caller used the key first and this one may not see that saga. */
   startSaga: {
     input: Readonly<{
       workflow_name: string;

@@ -432,6 +432,7 @@ export type ListedSaga = Readonly<{
   payload: unknown;
   correlation_id: string | null;
   initiated_by: string | null;
+  created_by: string | null;
   error_message: string | null;
   created_at: string | null;
   updated_at: string | null;
@@ -627,6 +628,7 @@ export type Order = Readonly<{
   needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
+  created_by: string | null;
   fingerprint: string | null;
   archived: boolean;
   /** Parts are `[masked]`: see `…/reveal`. */
@@ -666,6 +668,7 @@ export type OrderDetails = Readonly<{
   needs_attention: boolean;
   supersedes_id: number | null;
   superseded_by_id: number | null;
+  created_by: string | null;
   fingerprint: string | null;
   archived: boolean;
   /** Parts are `[masked]`: see `…/reveal`. */
@@ -1110,6 +1113,7 @@ export type Saga = Readonly<{
   payload: unknown;
   correlation_id: string | null;
   initiated_by: string | null;
+  created_by: string | null;
   error_message: string | null;
   created_at: string | null;
   updated_at: string | null;

@@ -2,6 +2,7 @@ import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { schemaViolation, type Destination } from '../destinations.ts';
 import { newOrder, type AcceptedOrder, type OrderInput } from '../domain/new-order.ts';
+import type { OrderCaller } from '../order-requests.ts';
 import { findReplay, insertOrder } from './insert-order.ts';
 
 type Destinations = ReadonlyMap<string, Pick<Destination, 'name' | 'isInternal' | 'flawsOf'>>;
@@ -18,13 +19,13 @@ export type OrderTarget = Readonly<{ destination: string | null; orderingKey: st
 export async function addOrder(
   { db, destinations }: AcceptDeps,
   input: OrderInput & OrderTarget,
-  actor: string,
+  caller: OrderCaller,
 ): Promise<AcceptedOrder> {
   const destination = input.destination ?? onlyDestination(destinations);
   const order = newOrder(input, { destination, orderingKey: input.orderingKey });
   const objection = objectionTo(destinations, destination, input.request);
-  if (objection === null) return insertOrder(db, order, { actor });
-  const replay = await findReplay(db, order);
+  if (objection === null) return insertOrder(db, order, caller);
+  const replay = await findReplay(db, order, caller);
   if (replay === null) throw objection;
   return replay;
 }

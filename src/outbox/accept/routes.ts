@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { actorOf } from '../../platform/http/actor.ts';
 import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { rawJson } from '../../platform/http/raw-json.ts';
 import { closed } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
-import { requireSameKey, root } from '../order-requests.ts';
+import { orderCallerOf, requireSameKey, root } from '../order-requests.ts';
 import { AcceptedSchema, Key, KeyHeaders, RequestSchema, TraceId } from '../schemas.ts';
 import { addOrder, type AcceptDeps } from './add-order.ts';
 
@@ -44,7 +43,7 @@ export function addAcceptRoutes(app: HttpApp, deps: AcceptDeps): void {
         operationId: 'addOrder',
         summary: 'Add an order',
         description:
-          'Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. The header `idempotency-key` must equal `idempotency_key` in the body.',
+          'Queues an outbound request for delivery. Repeating the same key and request returns the first answer; the same key with another request is an error. 409 if another caller used the key first and this one may not see that order. The header `idempotency-key` must equal `idempotency_key` in the body.',
         errors: [409, 422],
         takesActor: true,
         headers: KeyHeaders,
@@ -63,7 +62,7 @@ export function addAcceptRoutes(app: HttpApp, deps: AcceptDeps): void {
         traceId: body.trace_id ?? null,
         traceparent: traceparentOf(request),
       };
-      const { outcome, answer } = await addOrder(deps, input, actorOf(request));
+      const { outcome, answer } = await addOrder(deps, input, orderCallerOf(request));
       if (outcome === 'replayed') return reply.header('idempotent-replayed', 'true').send(rawJson(answer));
       return reply.code(201).send(rawJson(answer));
     },

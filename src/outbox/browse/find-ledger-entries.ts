@@ -1,10 +1,11 @@
-import type { NameFilter } from '../../kernel/access/scope.ts';
+import type { Visible } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { isNamed } from '../../platform/postgres/is-named.ts';
+import { isVisible } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { isIdempotencyKey } from '../domain/idempotency-key.ts';
 import type { OrderHistory } from '../domain/order-details.ts';
+import { isOrderOf } from '../orders-table.ts';
 import { addHistory, findOrder } from './find-order.ts';
 
 /** One use of an idempotency key; once it is archived, the key can be used again. */
@@ -33,11 +34,11 @@ const ledgerColumns: Sql = sql`
   l.status, l.outside_id AS "outsideId", l.outbox_id AS "orderId", NULLIF(l.expires_at, 'infinity') AS "expiresAt",
   l.created_at AS "createdAt", l.updated_at AS "updatedAt"`;
 
-/** Every use of the key for a destination that the caller may see, newest first; never empty. */
+/** Every use of the key for an order that the caller may see, newest first; never empty. */
 export async function findLedgerEntries(
   db: Queryable,
   idempotencyKey: string,
-  names: NameFilter = null,
+  visible: Visible = { names: null, own: null },
 ): Promise<readonly LedgerEntry[]> {
   if (!isIdempotencyKey(idempotencyKey))
     throw new AppError('SYS_OUTBOX_VALIDATION_ERROR', 'validation', 'invalid idempotency key', {
@@ -45,10 +46,10 @@ export async function findLedgerEntries(
     });
   const entries = await db.query<LedgerEntry>(sql`
     SELECT ${ledgerColumns}, NULL::timestamptz AS "archivedAt"
-    FROM outbox.idempo_ledger l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(names)}
+    FROM outbox.idempo_ledger l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(visible)}
     UNION ALL
     SELECT ${ledgerColumns}, l.archived_at AS "archivedAt"
-    FROM outbox.idempo_ledger_archive l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(names)}
+    FROM outbox.idempo_ledger_archive l WHERE l.idempotency_key = ${idempotencyKey} AND ${isInScope(visible)}
     ORDER BY "orderId" DESC
     LIMIT ${entryLimit}`);
   if (entries.length > 0) return entries;
@@ -56,13 +57,12 @@ export async function findLedgerEntries(
   throw new AppError('SYS_OUTBOX_NOT_FOUND', 'not_found', message);
 }
 
-function isInScope(names: NameFilter): Sql {
-  if (names === null) return sql`true`;
+function isInScope(visible: Visible): Sql {
+  if (visible.names === null) return sql`true`;
+  const isShown = isVisible(visible, { name: sql`t.destination`, isOf: isOrderOf });
   return sql`(
-    EXISTS (SELECT 1 FROM outbox.outbox_orders o WHERE o.id = l.outbox_id AND ${isNamed(sql`o.destination`, names)})
-    OR EXISTS (
-      SELECT 1 FROM outbox.outbox_orders_archive o
-      WHERE o.id = l.outbox_id AND ${isNamed(sql`o.destination`, names)}))`;
+    EXISTS (SELECT 1 FROM outbox.outbox_orders t WHERE t.id = l.outbox_id AND ${isShown})
+    OR EXISTS (SELECT 1 FROM outbox.outbox_orders_archive t WHERE t.id = l.outbox_id AND ${isShown}))`;
 }
 
 export async function proofsOf(db: Queryable, entries: readonly LedgerEntry[]): Promise<readonly Proof[]> {

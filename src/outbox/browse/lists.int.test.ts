@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
+import { callerCalled } from '../../../tests/support/outbox-orders.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { statuses } from '../domain/order.ts';
@@ -100,7 +101,7 @@ test('no list, count, proof or summary scans a whole table', async () => {
   await selectBacklogs(db, [destination]);
   await getOrderDetails(db, 777n);
   await findLedgerEntries(db, 'list-key-777');
-  await findReplay(db, { idempotencyKey: 'list-key-777', digest: 'sha256:x' });
+  await findReplay(db, { idempotencyKey: 'list-key-777', digest: 'sha256:x' }, callerCalled('ada'));
   assert.ok(plans.length > 3 * filters.length);
   for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on (outbox_|idempo_)/);
 });

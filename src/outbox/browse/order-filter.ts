@@ -1,8 +1,9 @@
-import type { NameFilter } from '../../kernel/access/scope.ts';
+import type { NameFilter, OwnItems } from '../../kernel/access/scope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { isNamed } from '../../platform/postgres/is-named.ts';
+import { isVisible } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/order.ts';
+import { isOrderOf } from '../orders-table.ts';
 
 /** Which live orders are meant. */
 export type OrderFilter = Readonly<{
@@ -26,6 +27,8 @@ export type OrderFilter = Readonly<{
   isBlocked?: true | undefined;
   /** The destinations that the caller may see; by default all. */
   names?: NameFilter;
+  /** Orders that the caller sees in other destinations as well. */
+  own?: OwnItems | null;
 }>;
 
 export type Count = Readonly<{ total: number; isEstimate: boolean }>;
@@ -46,7 +49,8 @@ export function listOrder(filter: OrderFilter): Sql {
 export function conditions(filter: OrderFilter): Sql {
   const { status, destination, orderingKey, idempotencyKey, fingerprint, errorCode } = filter;
   const { createdFrom, createdTo, needsAttention, inDoubt, isBlocked } = filter;
-  const all = [isNamed(sql`t.destination`, filter.names ?? null)];
+  const visible = { names: filter.names ?? null, own: filter.own ?? null };
+  const all = [isVisible(visible, { name: sql`t.destination`, isOf: isOrderOf })];
   if (idempotencyKey !== undefined) all.push(sql`t.idempotency_key = ${idempotencyKey}`);
   if (fingerprint !== undefined) all.push(sql`t.fingerprint = ${fingerprint}`);
   if (destination !== undefined) all.push(sql`t.destination = ${destination}`);

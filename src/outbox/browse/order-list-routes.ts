@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import type { PageRequest } from '../../kernel/page.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
-import { namesFor } from '../../platform/http/access/guard-access.ts';
+import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
 import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { RouteAccess } from '../../platform/http/access/route-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { addListRoute } from '../../platform/http/list-route.ts';
 import { readInstantField } from '../../platform/http/slice-input.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { root } from '../order-requests.ts';
+import { root, viewOrders } from '../order-requests.ts';
 import { presentOrder } from '../present.ts';
 import { countFacets } from './count-facets.ts';
 import { listOrders, type ListPage } from './list-orders.ts';
@@ -17,7 +17,7 @@ import { presentFacets } from './present.ts';
 import { readClock } from './read-clock.ts';
 import { FacetsSchema, OrderFilterQuery, OrderListQuery, OrderListSchema } from './schemas.ts';
 
-const access: RouteAccess = { permission: 'outbox:orders:view', scope: { by: 'destinations', in: 'list' } };
+const access: RouteAccess = { ...viewOrders, scope: { by: 'destinations', in: 'list' } };
 
 export type OrderListDeps = Readonly<{ db: Queryable; masking: PayloadMasks }>;
 
@@ -36,8 +36,8 @@ export function addOrderListRoutes(app: HttpApp, { db, masking }: OrderListDeps)
     rowBytes: masking.answerBytes(listedRowBytes),
     require: (query, request) => requireFilter(masking, query, request),
     cursor: (query) => (isByTime(filterOf(query)) ? ['bigint', 'timestamp'] : ['bigint']),
-    async list(query, page, _request, names) {
-      const filter = { ...filterOf(query), names };
+    async list(query, page, request, names) {
+      const filter = { ...filterOf(query), names, own: ownFor(request) };
       const asOf = await readClock(db);
       const { orders, ...listed } = await listOrders(db, filter, listPageOf(page));
       return { items: orders, ...listed, more: { as_of: formatTimestamp(asOf) } };
@@ -63,7 +63,8 @@ export function addOrderListRoutes(app: HttpApp, { db, masking }: OrderListDeps)
     async (request, reply) => {
       requireFilter(masking, request.query, request);
       const asOf = await readClock(db);
-      const found = await countFacets(db, { ...filterOf(request.query), names: namesFor(request) });
+      const filter = { ...filterOf(request.query), names: namesFor(request), own: ownFor(request) };
+      const found = await countFacets(db, filter);
       return reply.send({ ...presentFacets(found, masking.ofAny()), as_of: formatTimestamp(asOf) });
     },
   );

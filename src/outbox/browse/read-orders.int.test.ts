@@ -66,6 +66,7 @@ describe('one order', () => {
       needs_attention: false,
       supersedes_id: null,
       superseded_by_id: null,
+      created_by: null,
       fingerprint: null,
       archived: false,
       lane: null,

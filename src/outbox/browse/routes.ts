@@ -1,12 +1,12 @@
 import { passes } from '../../kernel/access/scope.ts';
 import { noMasks } from '../../kernel/protect/protection.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
-import { namesFor } from '../../platform/http/access/guard-access.ts';
+import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
 import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import { addRevealRoute } from '../../platform/http/access/reveal-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { orderScope, parseOrderId, root } from '../order-requests.ts';
+import { orderScope, parseOrderId, root, viewOrders } from '../order-requests.ts';
 import { presentOrderDetails } from '../present.ts';
 import { IdParams, OrderDetailsSchema } from '../schemas.ts';
 import { describeDestinations, type DescribeDeps } from './describe-destinations.ts';
@@ -53,7 +53,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/orders/:id`,
     {
-      config: { access: { permission: 'outbox:orders:view', scope: orderScope(db) } },
+      config: { access: { ...viewOrders, scope: orderScope(db) } },
       schema: {
         operationId: 'getOrder',
         summary: 'Get one order with its attempts and audit log',
@@ -74,7 +74,7 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
   app.get(
     `${root}/ledger/:key`,
     {
-      config: { access: { permission: 'outbox:orders:view', scope: { by: 'destinations', in: 'list' } } },
+      config: { access: { ...viewOrders, scope: { by: 'destinations', in: 'list' } } },
       schema: {
         operationId: 'getLedgerEntry',
         summary: 'Get the recorded effect of an idempotency key',
@@ -87,7 +87,8 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
     async (request, reply) => {
       const { key } = request.params;
       masking.requireVisible(request, 'key', key, 'key');
-      const entries = await findLedgerEntries(db, key, namesFor(request));
+      const visible = { names: namesFor(request), own: ownFor(request) };
+      const entries = await findLedgerEntries(db, key, visible);
       const ids = entries.map(({ orderId }) => orderId);
       await request.reserveAnswer(masking.answerBytes(await sizeOfOrders(db, ids)));
       const proofs = await proofsOf(db, entries);

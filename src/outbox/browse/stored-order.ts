@@ -8,7 +8,7 @@ import type { Order } from '../domain/order-details.ts';
 export const orderColumns: Sql = sql`
   t.id, t.idempotency_key, t.destination, t.ordering_key, t.ordering_seq, t.held, t.status, t.resolution, t.retry_count,
   t.next_attempt_at, t.first_sent_at, t.last_error, t.fingerprint, t.in_doubt, t.request_digest,
-  t.trace_id, t.traceparent, t.supersedes_id, t.created_at, t.updated_at,
+  t.trace_id, t.traceparent, t.supersedes_id, t.created_by, t.created_at, t.updated_at,
   COALESCE(
     to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), t.created_at::text) AS created_at_exact,
   CASE WHEN t.resolution = 'superseded' THEN COALESCE(
@@ -59,6 +59,7 @@ export type OrderRow = {
   traceparent: string | null;
   supersedes_id: bigint | null;
   superseded_by_id: bigint | null;
+  created_by: string | null;
   created_at: Date;
   created_at_exact: string;
   updated_at: Date;
@@ -89,6 +90,7 @@ export function orderOf(row: OrderRow): Order {
     traceparent: row.traceparent,
     supersedesId: row.supersedes_id,
     supersededById: row.superseded_by_id,
+    createdBy: row.created_by,
     createdAt: row.created_at,
     createdAtExact: row.created_at_exact,
     updatedAt: row.updated_at,

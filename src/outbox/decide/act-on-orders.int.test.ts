@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertError, sortedStatuses } from '../../../tests/support/api-client.ts';
-import { dead, deadInDoubt, failed, sent } from '../../../tests/support/outbox-orders.ts';
+import { callerCalled, dead, deadInDoubt, failed, sent } from '../../../tests/support/outbox-orders.ts';
 import { anOrder, newKey, root, startOutboxApi, type OutboxApi } from '../../../tests/support/outbox-api.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Settlement } from '../domain/order.ts';
@@ -238,6 +238,7 @@ describe('superseding', () => {
       reason: null,
       effectChecked: false,
       act: testAct('outbox:orders:skip'),
+      caller: callerCalled('bob'),
     };
     const corrected = { idempotencyKey: key, request: { sku: 'B-2' }, traceId: null, traceparent: null };
     const again = await supersedeOrder(strict, action, corrected);

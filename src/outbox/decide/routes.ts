@@ -7,7 +7,7 @@ import { rawJson, type RawJson } from '../../platform/http/raw-json.ts';
 import { closed, nullable, Reason } from '../../platform/http/schema-parts.ts';
 import { traceparentOf } from '../../platform/http/traceparent.ts';
 import type { OrderDetails } from '../domain/order-details.ts';
-import { orderScope, parseOrderId, requireSameKey, root } from '../order-requests.ts';
+import { orderCallerOf, orderScope, parseOrderId, requireSameKey, root } from '../order-requests.ts';
 import { presentOrderDetails } from '../present.ts';
 import {
   acceptedFields,
@@ -82,7 +82,8 @@ export function addDecideRoutes(app: HttpApp, deps: DecideDeps): void {
     async (request, reply) => {
       const { body } = request;
       requireSameKey(request.headers, body.idempotency_key);
-      const action = actionOf(request, request.params.id, body);
+      const caller = orderCallerOf(request);
+      const action = { ...actionOf(request, request.params.id, body), caller };
       const { outcome, answer } = await supersedeOrder(deps, action, {
         idempotencyKey: body.idempotency_key,
         request: body.request as Readonly<Record<string, unknown>>,

@@ -4,7 +4,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 import { schemaViolation, type Destination } from '../destinations.ts';
 import { newOrder, type AcceptedOrder, type NewOrder, type OrderInput } from '../domain/new-order.ts';
 import type { Order } from '../domain/order-details.ts';
-import { orderNotFound } from '../order-requests.ts';
+import { orderNotFound, type OrderCaller } from '../order-requests.ts';
 import { withLockedOrder, writeResolution } from './locked-order.ts';
 import { conflict, notLive, refuse, type OrderAction, type ResolveDeps } from './resolve-order.ts';
 
@@ -14,11 +14,14 @@ export type SupersedeDeps = ResolveDeps &
     insertOrder: (
       tx: Queryable,
       order: NewOrder,
-      by: Readonly<{ actor: string; supersedes: Readonly<{ id: bigint; orderingSeq: bigint | null }> }>,
+      by: OrderCaller & Readonly<{ supersedes: Readonly<{ id: bigint; orderingSeq: bigint | null }> }>,
     ) => Promise<AcceptedOrder>;
     /** The answer that was given to the same key and request before. */
-    findReplay: (order: NewOrder) => Promise<AcceptedOrder | null>;
+    findReplay: (order: NewOrder, caller: OrderCaller) => Promise<AcceptedOrder | null>;
   }>;
+
+/** With whom the corrected order is added. */
+export type SupersedeAction = OrderAction & Readonly<{ caller: OrderCaller }>;
 
 /**
  * Replaces a dead order by a corrected one with the same destination and the same place among the orders of its
@@ -27,7 +30,7 @@ export type SupersedeDeps = ResolveDeps &
  */
 export async function supersedeOrder(
   deps: SupersedeDeps,
-  action: OrderAction,
+  action: SupersedeAction,
   corrected: OrderInput,
 ): Promise<AcceptedOrder> {
   const old = await deps.findOrder(action.id);
@@ -35,7 +38,7 @@ export async function supersedeOrder(
   const order = newOrder(corrected, old);
   const objection = objectionTo(deps, old, corrected);
   if (objection !== null) {
-    const replay = await deps.findReplay(order);
+    const replay = await deps.findReplay(order, action.caller);
     if (replay === null || !(await supersedes(deps, replay.id, old.id))) throw objection;
     return replay;
   }
@@ -48,15 +51,14 @@ export async function supersedeOrder(
 /** One transaction: no other order of the key can get in between. */
 async function replaceOrder(
   deps: SupersedeDeps,
-  action: OrderAction,
+  action: SupersedeAction,
   corrected: NewOrder,
 ): Promise<AcceptedOrder> {
-  const { actor } = action;
   const added = await withLockedOrder(deps.db, action.id, async (tx, order) => {
     const refusal = refuse('supersede', order, action);
     if (refusal !== null && !(await isSupersededBy(tx, order.id, corrected.idempotencyKey))) throw refusal;
     const supersedes = { id: order.id, orderingSeq: order.ordering_seq };
-    const accepted = await deps.insertOrder(tx, corrected, { actor, supersedes });
+    const accepted = await deps.insertOrder(tx, corrected, { ...action.caller, supersedes });
     if (accepted.outcome === 'created')
       await writeResolution(tx, order, {
         ...action,

@@ -30,6 +30,8 @@ export type Order = Readonly<{
   traceparent: string | null;
   supersedesId: bigint | null;
   supersededById: bigint | null;
+  /** Null without authentication, and if it was added in SQL, by the client library or by the system. */
+  createdBy: string | null;
   createdAt: Date;
   /** With microseconds, for cursors. */
   createdAtExact: string;

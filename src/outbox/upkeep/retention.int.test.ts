@@ -115,7 +115,7 @@ test('archived rows keep every column', async () => {
     SET status = 'dead', retry_count = 8, last_error = 'UNKNOWN: x', ordering_key = 'k', ordering_seq = 7,
         trace_id = 't', traceparent = '00-1', first_sent_at = now(), in_doubt = true, response = '{"status": 504}',
         resolution = 'skipped', supersedes_id = 3, lease_owner = 'w', lease_until = now(), lease_epoch = 9,
-        lease_lost = true, fingerprint = 'v2:x'`);
+        lease_lost = true, fingerprint = 'v2:x', created_by = 'key:a'`);
   await db.query(sql`
     UPDATE outbox.idempo_ledger SET result_digest = 'sha256:2', outside_id = 'brk-1', expires_at = now()`);
   const [order, entry] = [await rowsOf(sql`outbox.outbox_orders`), await rowsOf(sql`outbox.idempo_ledger`)];

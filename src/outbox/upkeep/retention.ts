@@ -136,7 +136,8 @@ async function lockExpired(
 const orderColumns: Sql = sql`
   id, idempotency_key, request_json, request_digest, status, retry_count, next_attempt_at, last_error, created_at,
   updated_at, destination, ordering_key, ordering_seq, held, trace_id, traceparent, first_sent_at, in_doubt, response,
-  resolution, supersedes_id, lease_owner, lease_until, lease_epoch, lease_lost, fingerprint`;
+  resolution, supersedes_id, lease_owner, lease_until, lease_epoch, lease_lost, fingerprint,
+  created_by`;
 
 const ledgerColumns: Sql = sql`
   idempotency_key, request_digest, result_digest, expires_at, outbox_id, status, http_status, response_payload,

@@ -89,6 +89,12 @@ const sagaFields = {
   }),
   correlation_id: nullable(Type.String()),
   initiated_by: nullable(Type.String()),
+  created_by: nullable(
+    Type.String({
+      examples: ['key:k7Qm2xTa'],
+      description: 'Who started it; null without authentication, and if it was started in SQL.',
+    }),
+  ),
   error_message: nullable(Type.String({ description: 'Why it is undone: the first cause.' })),
   created_at: nullable(Timestamp),
   updated_at: nullable(Timestamp),

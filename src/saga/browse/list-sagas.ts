@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { NameFilter } from '../../kernel/access/scope.ts';
+import type { NameFilter, OwnItems } from '../../kernel/access/scope.ts';
 import type { PageRequest } from '../../kernel/page.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { isNamed } from '../../platform/postgres/is-named.ts';
+import { isVisible } from '../../platform/postgres/is-named.ts';
 import { joinSql, sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Status } from '../domain/saga-state.ts';
-import { hasStatus } from '../saga-table.ts';
+import { hasStatus, isSagaOf } from '../saga-table.ts';
 import { listedPayload, sagaOf, viewColumns, type Saga, type ViewRow } from './saga-view.ts';
 
 export type SagaFilter = Readonly<{
@@ -27,6 +27,8 @@ export type SagaFilter = Readonly<{
   until?: Date | undefined;
   /** The workflows that the caller may see; by default all. */
   names?: NameFilter;
+  /** Sagas that the caller sees of other workflows as well. */
+  own?: OwnItems | null;
 }>;
 
 export type SagaCount = Readonly<{ total: number; isEstimate: boolean }>;
@@ -72,8 +74,8 @@ function pageOf(filter: SagaFilter, page: PageRequest, areFew: boolean): Sql {
 
 export function conditions(filter: SagaFilter, isOfStatus = hasStatus): Sql {
   const { workflowName, statuses, step, startKey, correlationId, definitionHash, fingerprint } = filter;
-  const { waitingFor, needsAttention, since, until, names = null } = filter;
-  const all = [isNamed(sql`t.workflow_name`, names)];
+  const { waitingFor, needsAttention, since, until, names = null, own = null } = filter;
+  const all = [isVisible({ names, own }, { name: sql`t.workflow_name`, isOf: isSagaOf })];
   if (workflowName !== undefined) all.push(sql`t.workflow_name = ${workflowName}`);
   if (statuses !== undefined) all.push(sql`(${joinSql(statuses.map(isOfStatus), sql` OR `)})`);
   if (step !== undefined) all.push(standsAt(step));

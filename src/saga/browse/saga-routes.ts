@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { noMasks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
-import { namesFor } from '../../platform/http/access/guard-access.ts';
+import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
 import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import { addRevealRoute } from '../../platform/http/access/reveal-route.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
@@ -13,8 +13,9 @@ import { findIds, type TableWithIds } from '../../platform/postgres/find-ids.ts'
 import { statuses } from '../domain/saga-state.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Database } from '../../platform/postgres/database.ts';
-import { readSagaId, sagaScope } from '../read-saga-id.ts';
+import { readSagaId, sagaScope, viewSagas } from '../read-saga-id.ts';
 import { throwNotFound } from '../saga-errors.ts';
+import { isSagaOf } from '../saga-table.ts';
 import { SagaParams } from '../schemas.ts';
 import {
   SagaFacetsSchema,
@@ -32,8 +33,14 @@ import { presentSaga, type Json } from './saga-view.ts';
 const root = '/api/v1/sagas';
 
 const tables: readonly TableWithIds[] = [
-  { table: sql`saga.saga_states`, id: sql`id`, isArchive: false, name: sql`t.workflow_name` },
-  { table: sql`saga.saga_states_archive`, id: sql`id`, isArchive: true, name: sql`t.workflow_name` },
+  { table: sql`saga.saga_states`, id: sql`id`, isArchive: false, name: sql`t.workflow_name`, isOf: isSagaOf },
+  {
+    table: sql`saga.saga_states_archive`,
+    id: sql`id`,
+    isArchive: true,
+    name: sql`t.workflow_name`,
+    isOf: isSagaOf,
+  },
 ];
 
 /** More than a row of a list usually takes. */
@@ -46,7 +53,7 @@ export function addSagaRoutes(app: HttpApp, deps: SagaRouteDeps): void {
   addListRoute(app, {
     slice: 'saga',
     path: root,
-    access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } },
+    access: { ...viewSagas, scope: { by: 'workflows', in: 'list' } },
     operationId: 'listSagas',
     summary: 'List sagas, newest first',
     description:
@@ -56,8 +63,9 @@ export function addSagaRoutes(app: HttpApp, deps: SagaRouteDeps): void {
     items: 'sagas',
     rowBytes: masking.answerBytes(listedRowBytes),
     require: (query, request) => requireFilter(masking, query, request),
-    async list(query, page, _request, names) {
-      const { sagas, asOf, ...listed } = await listSagas(db, { ...filterOf(query), names }, page);
+    async list(query, page, request, names) {
+      const filter = { ...filterOf(query), names, own: ownFor(request) };
+      const { sagas, asOf, ...listed } = await listSagas(db, filter, page);
       const { fields } = query;
       const steps = fields?.includes('steps') === false ? new Map() : await readSteps(db, sagas);
       const items = sagas.map((saga) => ({ saga, steps: steps.get(saga.sagaId) }));
@@ -75,11 +83,11 @@ export function addSagaRoutes(app: HttpApp, deps: SagaRouteDeps): void {
   addIdPrefixRoute(app, {
     slice: 'saga',
     path: `${root}/ids`,
-    access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } },
+    access: { ...viewSagas, scope: { by: 'workflows', in: 'list' } },
     operationId: 'findSagaIds',
     items: 'sagas',
     statuses,
-    find: (range, limit, names) => findIds(db, tables, range, { limit, names }),
+    find: (range, limit, names, own) => findIds(db, tables, range, { limit, names, own }),
   });
 }
 
@@ -107,7 +115,7 @@ function addSagaDetails(app: HttpApp, deps: SagaRouteDeps): void {
   app.get(
     `${root}/:saga_id`,
     {
-      config: { access: { permission: 'saga:sagas:view', scope: sagaScope(db) } },
+      config: { access: { ...viewSagas, scope: sagaScope(db) } },
       schema: {
         operationId: 'getSaga',
         summary: 'Get one saga with all attempts at its steps',
@@ -132,7 +140,7 @@ function addFacetsRoute(app: HttpApp, { db, masking }: SagaRouteDeps): void {
   app.get(
     `${root}/facets`,
     {
-      config: { access: { permission: 'saga:sagas:view', scope: { by: 'workflows', in: 'list' } } },
+      config: { access: { ...viewSagas, scope: { by: 'workflows', in: 'list' } } },
       schema: {
         operationId: 'countSagaFacets',
         summary: 'Count sagas by status, workflow, step and the service that they wait for',
@@ -145,7 +153,7 @@ function addFacetsRoute(app: HttpApp, { db, masking }: SagaRouteDeps): void {
     async (request, reply) => {
       requireFilter(masking, request.query, request);
       await request.reserveAnswer(facetBytes);
-      const filter = { ...filterOf(request.query), names: namesFor(request) };
+      const filter = { ...filterOf(request.query), names: namesFor(request), own: ownFor(request) };
       return reply.send(presentFacets(await countFacets(db, filter)));
     },
   );

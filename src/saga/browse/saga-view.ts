@@ -19,6 +19,8 @@ export type Saga = Readonly<{
   isPayloadOmitted: boolean;
   correlationId: string | null;
   initiatedBy: string | null;
+  /** Null without authentication, and if it was started in SQL or by the client library. */
+  createdBy: string | null;
   errorMessage: string | null;
   /** Of the failure that it is stuck at or undone for. */
   fingerprint: string | null;
@@ -44,7 +46,7 @@ export type Saga = Readonly<{
 
 /** Of the row `t`. */
 export const viewColumns: Sql = sql`
-  t.id, t.workflow_name, t.current_step, t.status, t.correlation_id, t.initiated_by, t.error_message, t.fingerprint, t.created_at,
+  t.id, t.workflow_name, t.current_step, t.status, t.correlation_id, t.initiated_by, t.created_by, t.error_message, t.fingerprint, t.created_at,
   COALESCE(
     to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), t.created_at::text) AS created_at_exact, t.updated_at,
   t.compensation, t.needs_attention, t.stuck_step, t.stuck_op, t.stuck_reason, t.waiting_for, t.waiting_since, t.deadline_at,
@@ -82,6 +84,7 @@ export type ViewRow = Readonly<{
   has_payload: boolean;
   correlation_id: string | null;
   initiated_by: string | null;
+  created_by: string | null;
   error_message: string | null;
   fingerprint: string | null;
   created_at: Date;
@@ -113,6 +116,7 @@ export function sagaOf(row: ViewRow): Saga {
     isPayloadOmitted: row.has_payload && row.payload_text === null,
     correlationId: row.correlation_id,
     initiatedBy: row.initiated_by,
+    createdBy: row.created_by,
     errorMessage: row.error_message,
     fingerprint: row.fingerprint,
     createdAt: row.created_at,
@@ -157,6 +161,7 @@ export function presentSaga(saga: Saga, masks: Masks): Json {
     payload: rawOrNull(cover.json(saga.payloadText)),
     correlation_id: cover.keyText(saga.correlationId),
     initiated_by: cover.text(saga.initiatedBy),
+    created_by: saga.createdBy,
     error_message: cover.text(saga.errorMessage),
     created_at: formatInstant(saga.createdAt),
     updated_at: formatInstant(saga.updatedAt),

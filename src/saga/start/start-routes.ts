@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Type, type TSchema } from 'typebox';
+import { creatorOf, isAllowed } from '../../kernel/access/principal.ts';
 import { scopeOfBody } from '../../platform/http/access/item-scope.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
 import { checkedAs, closed } from '../../platform/http/schema-parts.ts';
@@ -21,7 +22,7 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
         operationId: 'startSaga',
         summary: 'Start a saga',
         description:
-          'With an `idempotency-key`, repeating the request returns the saga that the first one started.',
+          'With an `idempotency-key`, repeating the request returns the saga that the first one started. 409 if another caller used the key first and this one may not see that saga.',
         errors: [404, 409, 422],
         headers: KeyHeaders,
         body: NewSagaBody,
@@ -29,7 +30,7 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
       },
     },
     async (request, reply) => {
-      const { body } = request;
+      const { body, principal } = request;
       const { sagaId, isReplayed } = await startSaga(db, {
         workflowName: body.workflow_name,
         // `exactJson` has checked that no number loses precision, so serializing again loses nothing.
@@ -39,6 +40,8 @@ export function addStartRoutes(app: HttpApp, db: Queryable): void {
         key: readIdempotencyKey(request.headers),
         trace: traceparentOf(request),
         hash: body.definition_hash ?? null,
+        createdBy: creatorOf(principal),
+        maySee: isAllowed(principal, 'saga:sagas:view', { workflows: [body.workflow_name] }),
       });
       // A replay repeats the first response, whatever the saga's status is now.
       const answer = { saga_id: sagaId, status: 'STARTED' };

@@ -14,6 +14,10 @@ export type NewSaga = Readonly<{
   trace: string | null;
   /** The definition to start with; null for the current one. */
   hash: string | null;
+  /** The caller; null without authentication. */
+  createdBy: string | null;
+  /** The caller sees the sagas of others of this workflow. */
+  maySee: boolean;
 }>;
 
 export type StartedSaga = Readonly<{ sagaId: string; isReplayed: boolean }>;
@@ -25,11 +29,13 @@ type StartRow = Readonly<{
 }>;
 
 export async function startSaga(db: Queryable, saga: NewSaga): Promise<StartedSaga> {
-  const { workflowName, payloadText, correlationId, initiatedBy, key, trace, hash } = saga;
+  const { workflowName, payloadText, correlationId, initiatedBy, key, trace, hash, createdBy } = saga;
   const [row] = await db.query<StartRow>(sql`
     SELECT saga_id, outcome, current_hash FROM saga.start_saga(
-      ${workflowName}, ${payloadText}::jsonb, ${correlationId}, ${initiatedBy}, ${key}, ${trace}, ${hash})`);
+      ${workflowName}, ${payloadText}::jsonb, ${correlationId}, ${initiatedBy}, ${key}, ${trace}, ${hash},
+      ${createdBy})`);
   if (row === undefined) throw new Error('saga.start_saga returned no row');
+  if (row.outcome === 'replayed' || row.outcome === 'mismatch') await requireOwnKey(db, saga);
   switch (row.outcome) {
     case 'started':
     case 'replayed':
@@ -50,6 +56,26 @@ export async function startSaga(db: Queryable, saga: NewSaga): Promise<StartedSa
         },
       );
   }
+}
+
+/**
+ * Refuses a key that another principal used first, without the saga that it started, unless the caller sees that saga
+ * anyway. Of a saga that was started in SQL, or without authentication, nobody is known.
+ */
+async function requireOwnKey(
+  db: Queryable,
+  { workflowName, key, createdBy, maySee }: NewSaga,
+): Promise<void> {
+  if (createdBy === null || maySee) return;
+  const rows = await db.query(sql`
+    SELECT 1 FROM saga.saga_start_keys
+    WHERE workflow_name = ${workflowName} AND key = ${key}
+      AND created_by IS NOT NULL AND created_by <> ${createdBy}`);
+  if (rows.length === 0) return;
+  const message = 'another caller has used this key for a saga of this workflow';
+  throw new AppError('SYS_SAGA_KEY_TAKEN', 'conflict', message, {
+    details: [{ field: 'idempotency-key', reason: 'taken', message: 'is used by another caller' }],
+  });
 }
 
 function unregistered({ workflowName, hash }: NewSaga, currentHash: string): AppError {

@@ -140,7 +140,7 @@ const stateColumns: Sql = sql`
   definition_hash, step_outputs, wake_at, deadline_at, deadline_over, polls, failed_polls, abort_requested, abort_actor,
   abort_reason, abort_at, pivot_opened, compensation, needs_attention, stuck_step, stuck_op, stuck_reason, trace,
   lease_owner, lease_until, lease_epoch, lease_lost, failed_rounds, runs_alone, waiting_for, waiting_since,
-  fingerprint`;
+  fingerprint, created_by`;
 
 const logColumns: Sql = sql`
   id, saga_id, step_index, step_name, action, status, request_payload, response_payload, error_message, started_at,
