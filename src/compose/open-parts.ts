@@ -11,6 +11,7 @@ import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import { createMetrics } from '../platform/telemetry/metrics.ts';
 import { startTracing } from '../platform/telemetry/tracing.ts';
+import { NamedLeases } from '../platform/work/named-leases.ts';
 import { createReplica } from '../platform/work/replicas.ts';
 import { createWorkWatch } from '../platform/work/work-watch.ts';
 import type { Worker } from '../platform/work/work.ts';
@@ -62,7 +63,7 @@ export async function openParts(
   );
   const slicesWithSchema = migrationSources.map(({ slice }) => slice);
   const watch = createWorkWatch(metrics, slicesWithSchema);
-  const worker: Worker = {
+  const alone: Worker = {
     db,
     watch,
     clock: systemClock,
@@ -72,6 +73,10 @@ export async function openParts(
       logger.warn({ slice, count }, 'dropped stale writes after lease takeover');
     },
   };
+  const leases = new NamedLeases(alone, {
+    onError: (error) => logger.warn({ err: error }, 'failed to renew or claim named leases; retrying'),
+  });
+  const worker: Worker = { ...alone, leases };
   const replica = createReplica(db, {
     replicaId: worker.owner,
     roles: config.roles,

@@ -64,7 +64,6 @@ export function createNotify(deps: NotifyDeps): Notify {
 
   const service = createNamedLease(deps.worker, {
     name: 'notify',
-    leaseMs: 15_000,
     onError,
     async work(signal, beat) {
       while (!signal.aborted) {

@@ -27,7 +27,6 @@ export type SealerDeps = Readonly<{
   writeLines: (round: SealedRound) => void;
 }>;
 
-const leaseMs = 30_000;
 /** Of a transaction that was running when a mark was taken. */
 const lookAgainMs = 250;
 const uniqueViolation = '23505';
@@ -74,7 +73,6 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
 
   const lease = createNamedLease(worker, {
     name: 'audit.seal',
-    leaseMs,
     work,
     onError(error) {
       const isOvertaken = codeOf(error) === uniqueViolation;

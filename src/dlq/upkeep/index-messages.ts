@@ -18,9 +18,8 @@ import type { Worker } from '../../platform/work/work.ts';
 export function createMessageIndexer(worker: Worker, log: Logger): Service {
   return createNamedLease(worker, {
     name: 'dlq.indexer',
-    leaseMs: 15_000,
     async work(signal, beat) {
-      let busyMs = performance.now();
+      let busyMs = -Infinity;
       while (!signal.aborted) {
         const startMs = performance.now();
         const indexed = await indexBatch(worker.db, (id, error) =>

@@ -33,7 +33,6 @@ export function createGauges(
   clearGauges(options);
   return createNamedLease(worker, {
     name: options.name,
-    leaseMs: 60_000,
     work: (signal, beat) => exportGauges(options, { signal, beat }),
     onError: (error) => options.log.warn({ err: error, lease: options.name }, 'failed to measure gauges'),
   });

@@ -114,9 +114,6 @@ export type RetentionLog = Readonly<Record<'info' | 'warn' | 'debug', LogLine>>;
 /** A timer cannot wait for months, and the machine may sleep meanwhile: a schedule is asked again after this long. */
 const longestSleepMs = minuteMs;
 
-/** Another replica takes over this long after a lost process: nothing waits for a retention. */
-const retentionLeaseMs = 150_000;
-
 /** The first round begins with the lease. */
 export function every(ms: number): Schedule {
   return (sinceLastMs) => (sinceLastMs === undefined ? 0 : ms - sinceLastMs);
@@ -126,7 +123,6 @@ export function every(ms: number): Schedule {
 export function createRetention(worker: Worker, { name, rounds, log }: RetentionOptions): Service {
   return createNamedLease(worker, {
     name,
-    leaseMs: retentionLeaseMs,
     async work(signal, beat) {
       const failing = new Set<RetentionRound>();
       const note = (round: RetentionRound, hasFailed: boolean): void => {

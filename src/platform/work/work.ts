@@ -5,6 +5,7 @@ import type { Queryable } from '../postgres/database.ts';
 import { unnestRows } from '../postgres/unnest-rows.ts';
 import { prepared, sql, type Sql } from '../postgres/sql.ts';
 import { withSpan } from '../telemetry/with-span.ts';
+import type { NamedLeases } from './named-leases.ts';
 import type { WorkWatch } from './work-watch.ts';
 
 const tracer = trace.getTracer('redrive');
@@ -41,6 +42,8 @@ export type Worker = Readonly<{
   onStale: (slice: string, count: number) => void;
   /** Absent in the client library, whose processes export no metrics of ours. */
   watch?: WorkWatch | undefined;
+  /** Those of this process, renewed together. Absent where each is renewed by itself. */
+  leases?: NamedLeases | undefined;
 }>;
 
 /** After an error, a loop rests: a short outage is hardly noticed, and the log of a long one stays readable. */

@@ -74,7 +74,6 @@ export function createServiceOutages({ db, worker, clock, log, services, resume 
     stopRefresh: refresh.stop,
     watch: createNamedLease(worker, {
       name: 'saga.circuits',
-      leaseMs: 15_000,
       work: (signal, beat) => watch.watch(signal, beat),
       onError: (error) => onError('watching circuits', error),
     }),

@@ -16,7 +16,6 @@ export type PolicyRunnerDeps = RoundDeps &
     onError: (error: unknown) => void;
   }>;
 
-const leaseMs = 15_000;
 /** At most this share of the time goes to looking for messages to schedule. */
 const share = 0.05;
 const pollMs = { least: 500, most: 5000, withoutPolicies: 30_000 } as const;
@@ -28,7 +27,6 @@ const pollMs = { least: 500, most: 5000, withoutPolicies: 30_000 } as const;
 export function createPolicyRunner(deps: PolicyRunnerDeps): Service {
   return createNamedLease(deps.worker, {
     name: 'dlq.policies',
-    leaseMs,
     work: (leased, beat) => lookAfter(deps, leased, beat),
     onError: deps.onError,
   });
