@@ -9,14 +9,25 @@ import { sql } from '../../platform/postgres/sql.ts';
  */
 export type Mark = Readonly<{ seq: number; xid: bigint; atMs: number }>;
 
-/** The number is read first: reading it later would cover events of transactions that are younger than `xid`. */
-export async function takeMark(db: Queryable): Promise<Mark> {
-  const [last] = await db.query<{ seq: number }>(sql`
-    SELECT CASE WHEN is_called THEN last_value::float8 ELSE 0 END AS seq FROM audit.events_seq`);
-  const [now] = await db.query<{ xid: bigint; atMs: number }>(sql`
-    SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid,
-           floor(date_part('epoch', clock_timestamp()) * 1000)::float8 AS "atMs"`);
-  return { seq: last?.seq ?? 0, xid: now?.xid ?? 0n, atMs: now?.atMs ?? 0 };
+/** The last number that an event has, or will have once its transaction commits; and when that was so. */
+export type LastNumber = Pick<Mark, 'seq' | 'atMs'>;
+
+export async function readLastNumber(db: Queryable): Promise<LastNumber> {
+  const [last] = await db.query<LastNumber>(sql`
+    SELECT CASE WHEN is_called THEN last_value::float8 ELSE 0 END AS seq,
+           floor(date_part('epoch', statement_timestamp()) * 1000)::float8 AS "atMs"
+    FROM audit.events_seq`);
+  return last ?? { seq: 0, atMs: 0 };
+}
+
+/**
+ * The number was read before: reading it later would cover events of transactions that are younger than `xid`. It is an
+ * id of its own: `pg_snapshot_xmax` is one past the last transaction that has ended, and a running one may have it.
+ */
+export async function takeMark(db: Queryable, last: LastNumber): Promise<Mark> {
+  const [now] = await db.query<{ xid: bigint }>(sql`
+    SELECT pg_current_xact_id()::text::bigint AS xid`);
+  return { ...last, xid: now?.xid ?? 0n };
 }
 
 export async function isSettled(db: Queryable, { xid }: Mark): Promise<boolean> {

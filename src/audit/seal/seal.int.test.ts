@@ -4,11 +4,12 @@ import { testAct } from '../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { eventually } from '../../../tests/support/eventually.ts';
 import { recordAct } from '../../platform/audit/record-act.ts';
+import type { Queryable } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
 import type { Seal } from '../chain.ts';
 import { verifyChain, type Anchor } from '../verify/verify-chain.ts';
 import { createWriteLines } from './audit-lines.ts';
-import { isSettled, sealRound, takeMark } from './seal-round.ts';
+import { isSettled, readLastNumber, sealRound, takeMark } from './seal-round.ts';
 
 /** The chain, made of real events, and what somebody who owns the tables does to it. */
 let database: TestDatabase;
@@ -33,18 +34,18 @@ beforeEach(async () => {
   anchors = [];
 });
 
-const record = (count: number, action = 'jobs:jobs:cancel'): Promise<void> =>
-  database.db.transaction(async (tx) => {
-    for (let i = 0; i < count; i++)
-      await recordAct(tx, testAct(action, `reason ${i}`), {
-        resource: `jobs/jobs/${i}`,
-        names: { queues: ['mail'] },
-        detail: { n: i, text: 'ä "quoted"' },
-      });
-  });
+async function record(count: number, tx?: Queryable, action = 'jobs:jobs:cancel'): Promise<void> {
+  if (tx === undefined) return database.db.transaction((own) => record(count, own, action));
+  for (let i = 0; i < count; i++)
+    await recordAct(tx, testAct(action, `reason ${i}`), {
+      resource: `jobs/jobs/${i}`,
+      names: { queues: ['mail'] },
+      detail: { n: i, text: 'ä "quoted"' },
+    });
+}
 
 async function seal(): Promise<readonly Seal[]> {
-  const mark = await takeMark(database.db);
+  const mark = await takeMark(database.db, await readLastNumber(database.db));
   // Other tests have transactions on the same server.
   await eventually(async () => assert.ok(await isSettled(database.db, mark)));
   const seals: Seal[] = [];
@@ -62,7 +63,7 @@ async function sealThree(): Promise<void> {
   await record(5);
   await seal();
   await record(3);
-  await record(2, 'saga:sagas:repair');
+  await record(2, undefined, 'saga:sagas:repair');
   await seal();
   await record(4);
   await seal();
@@ -199,7 +200,7 @@ test('events are not sealed while a transaction runs that may still write one be
   });
   await written.promise;
   await record(2);
-  const mark = await takeMark(db);
+  const mark = await takeMark(db, await readLastNumber(db));
   assert.equal(mark.seq, 3);
   assert.equal(await isSettled(db, mark), false);
   early.resolve();
@@ -212,10 +213,37 @@ test('events are not sealed while a transaction runs that may still write one be
   );
 });
 
+test('events are not sealed while a younger transaction runs that has the smaller number', async () => {
+  const { db } = database;
+  const ready = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  let slow = Promise.resolve();
+  await db.transaction(async (older) => {
+    await older.query(sql`SELECT pg_current_xact_id()`);
+    slow = db.transaction(async (younger) => {
+      await record(1, younger);
+      ready.resolve();
+      await end.promise;
+    });
+    await ready.promise;
+    await record(1, older);
+  });
+  const mark = await takeMark(db, await readLastNumber(db));
+  assert.equal(mark.seq, 2);
+  assert.equal(await isSettled(db, mark), false);
+  end.resolve();
+  await slow;
+  assert.deepEqual(
+    (await seal()).map(({ events }) => events),
+    [2],
+  );
+  assert.equal((await verifyChain(db, { anchors })).finding, null);
+});
+
 test('of two processes that seal at once one succeeds', async () => {
   const { db } = database;
   await record(3);
-  const mark = await takeMark(db);
+  const mark = await takeMark(db, await readLastNumber(db));
   const both = Promise.withResolvers<void>();
   let arrived = 0;
   const together = async (): Promise<void> => {
@@ -232,7 +260,7 @@ test('of two processes that seal at once one succeeds', async () => {
 
 test('a block is stored with what is sent to the outside, or not at all', async () => {
   await record(3);
-  const mark = await takeMark(database.db);
+  const mark = await takeMark(database.db, await readLastNumber(database.db));
   await assert.rejects(
     sealRound(database.db, mark, async () => {
       throw new Error('the anchor could not be added');
@@ -271,7 +299,11 @@ test('with `audit.lines` every event is a line of JSON, whatever the level', asy
   const write = createWriteLines({ app, audit: { lines: true } }, (event) => event, {
     write: (line) => lines.push(line),
   });
-  await sealRound(database.db, await takeMark(database.db), async (_tx, round) => write(round));
+  await sealRound(
+    database.db,
+    await takeMark(database.db, await readLastNumber(database.db)),
+    async (_tx, round) => write(round),
+  );
   assert.deepEqual(
     lines
       .map((line) => JSON.parse(line) as { event: { seq: number; reason: string } })

@@ -10,6 +10,7 @@ import type { Seal } from '../chain.ts';
 import {
   isSettled,
   oldestUnsealedMs,
+  readLastNumber,
   sealRound,
   takeMark,
   type Mark,
@@ -43,6 +44,17 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
     help: 'Every event of the audit log that is older than this is sealed, as far as this process knows.',
   });
 
+  /** No event up to this number is unsealed, or can appear any more. */
+  let sealedUpTo: number | null = null;
+
+  /** Null if no event was written since everything was sealed. */
+  const nextMark = async (): Promise<Mark | null> => {
+    const last = await readLastNumber(db);
+    if (last.seq !== sealedUpTo) return takeMark(db, last);
+    lastSeal.set(last.atMs / 1000);
+    return null;
+  };
+
   /** Returns the mark if it cannot be sealed yet. */
   const sealUpTo = async (mark: Mark, signal: AbortSignal): Promise<Mark | null> => {
     if (!(await isSettled(db, mark))) return mark;
@@ -54,6 +66,7 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
       });
       if (round === null) {
         lastSeal.set(mark.atMs / 1000);
+        sealedUpTo = mark.seq;
         return null;
       }
       for (const { block, hash, events, last_seq } of round.seals)
@@ -65,7 +78,8 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
   const work = async (signal: AbortSignal, beat: () => void): Promise<void> => {
     let mark: Mark | null = null;
     while (!signal.aborted) {
-      mark = await sealUpTo(mark ?? (await takeMark(db)), signal);
+      mark ??= await nextMark();
+      if (mark !== null) mark = await sealUpTo(mark, signal);
       beat();
       await sleep(mark === null ? everyMs : Math.min(lookAgainMs, everyMs), signal);
     }
