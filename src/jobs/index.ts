@@ -2,6 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
 import { createGauges } from '../platform/work/gauges.ts';
+import type { Replica } from '../platform/work/replicas.ts';
 import { createSoloGate } from '../platform/work/solo-gate.ts';
 import type { MaskPayloads } from '../platform/http/access/payload-masks.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
@@ -61,6 +62,7 @@ export type JobsDeps = Readonly<{
   db: Database;
   worker: Worker;
   wake: Wake;
+  replica: Pick<Replica, 'workers'>;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;

@@ -8,6 +8,7 @@ import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
+import type { Replica } from '../platform/work/replicas.ts';
 import { createGauges } from '../platform/work/gauges.ts';
 import { notify, type Wake } from '../platform/work/wake.ts';
 import { outboxChannel } from './channel.ts';
@@ -57,6 +58,7 @@ export type OutboxDeps = Readonly<{
   worker: Worker;
   broker: Broker | null;
   wake: Wake;
+  replica: Pick<Replica, 'workers'>;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;

@@ -79,7 +79,6 @@ describe('the metrics of a running server', () => {
       'jobs push pushed',
       'jobs queues',
       'jobs reaper',
-      'jobs replicas',
       'jobs retention',
       'notify notify',
       'outbox deliver _notify_hook',

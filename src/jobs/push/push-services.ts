@@ -4,7 +4,7 @@ import type { Service } from '../../kernel/service.ts';
 import type { HealthCheck } from '../../platform/http/readiness.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
-import { countReplicas } from '../../platform/work/replicas.ts';
+import { countReplicas, type Replica } from '../../platform/work/replicas.ts';
 import type { Wake } from '../../platform/work/wake.ts';
 import { cancelledChannel } from '../channels.ts';
 import { claimJobs, type Claimed, type ClaimedJob, type ClaimOptions } from '../claim-jobs.ts';
@@ -37,6 +37,8 @@ export type PushDeps = WorkDeps &
     db: Database;
     clock: Clock;
     wake: Wake;
+    /** Replicas share a target's rate. */
+    replica: Pick<Replica, 'workers'>;
     log: Logger;
     queues: Queues;
     createWorker: (options: PushWorkerOptions) => PushWorker;
@@ -55,8 +57,6 @@ const pollMs = 500;
 const extraTimeoutMs = 5000;
 /** In case a notification of a cancel was lost. */
 const checkCancelledMs = 5000;
-/** Replicas share a target's rate; they come and go with deployments. */
-const countReplicasEveryMs = 15_000;
 
 type TargetedQueue = PushedQueue & Readonly<{ target: NonNullable<PushedQueue['target']> }>;
 type Pusher = WatchedQueue & Readonly<{ worker: PushWorker; target: HttpTarget }>;
@@ -65,32 +65,18 @@ export type Pushers = Readonly<{ services: readonly Service[]; checks: readonly 
 
 /** One worker per queue with a target; its handler calls the target. */
 export function createPushers(deps: PushDeps, queues: readonly PushedQueue[]): Pushers {
-  const { db, clock, wake, log } = deps;
+  const { db, clock, wake } = deps;
   const targeted = queues.filter((queue): queue is TargetedQueue => queue.target !== null);
   if (targeted.length === 0) return { services: [], checks: [] };
   const countPushing = (): Promise<number> => countReplicas(db, { role: 'workers' });
-  let replicas = 1;
-  const counting = createLoop({
-    name: 'jobs replicas',
-    everyMs: countReplicasEveryMs,
-    run: async () => void (replicas = Math.max(1, await countPushing())),
-    beat: () => deps.worker.watch?.beat('jobs', 'replicas'),
-    onError: (error) => log.warn({ err: error }, 'failed to count replicas'),
-  });
-  const pushers = targeted.map((queue) =>
-    createPusher(deps, queue, { replicas: () => replicas, targetCount: targeted.length }),
-  );
+  const pushers = targeted.map((queue) => createPusher(deps, queue, targeted.length));
   return {
-    services: [counting, inParallel(pushers.map((pusher) => serve(pusher, wake)))],
+    services: [inParallel(pushers.map((pusher) => serve(pusher, wake)))],
     checks: [pushCheck({ clock, countPushing }, pushers)],
   };
 }
 
-function createPusher(
-  deps: PushDeps,
-  queue: TargetedQueue,
-  { replicas, targetCount }: Readonly<{ replicas: () => number; targetCount: number }>,
-): Pusher {
+function createPusher(deps: PushDeps, queue: TargetedQueue, targetCount: number): Pusher {
   const { db, log, queues } = deps;
   const { name, concurrency } = queue;
   const timeoutMs = (): number => queues.settingsOf(name).timeoutMs;
@@ -98,7 +84,7 @@ function createPusher(
   const target = createHttpTarget(
     { ...queue.target, connections: concurrency, connectTimeoutMs: queue.timeoutMs, timeoutMs },
     {
-      pace: createPace(deps, name, replicas),
+      pace: createPace(deps, name),
       gate,
       onMisconfigured: (why) => log.warn({ queue: name, error: why }, 'failed to push a job'),
     },
@@ -122,10 +108,10 @@ function createPusher(
   return { name, concurrency, timeoutMs, worker, target, downSince };
 }
 
-function createPace({ db, clock, log, queues }: PushDeps, queue: string, replicas: () => number): PushPace {
+function createPace({ db, clock, log, queues, replica }: PushDeps, queue: string): PushPace {
   return createPushPace({
     clock,
-    replicas,
+    replicas: replica.workers,
     async slow(measuredRate) {
       if (!(await slowQueue(db, queue, measuredRate))) return;
       log.info({ queue }, 'throttled the queue because its target is busy');

@@ -4,7 +4,7 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import type { Metrics } from '../../platform/telemetry/metrics.ts';
-import { countReplicas } from '../../platform/work/replicas.ts';
+import type { Replica } from '../../platform/work/replicas.ts';
 import { createSoloGate } from '../../platform/work/solo-gate.ts';
 import { createSemaphore } from '../../platform/work/semaphore.ts';
 import { createWaits, idlePollMs } from '../../platform/work/wait-for-due.ts';
@@ -26,6 +26,8 @@ export type DeliveryDeps = Readonly<{
   worker: Worker;
   clock: Clock;
   wake: Wake;
+  /** Replicas share the rate of a destination. */
+  replica: Pick<Replica, 'workers'>;
   log: Logger;
   metrics: Metrics;
   destinations: ReadonlyMap<string, OpenDestination>;
@@ -54,13 +56,11 @@ type Route = Readonly<{ gate: DestinationGate; dispatcher: Dispatcher }>;
 const refreshEveryMs = 1000;
 
 export function createDelivery(deps: DeliveryDeps): Delivery {
-  let replicas = 1;
-  const routes = createRoutes(deps, () => replicas);
-  const setReplicas = (count: number): void => void (replicas = count);
+  const routes = createRoutes(deps);
   const dispatchers = [...routes.values()].map(({ dispatcher }) => dispatcher);
   return {
     services: [closing(deps.destinations), together(dispatchers)],
-    watch: createWatch(deps, routes, setReplicas),
+    watch: createWatch(deps, routes),
     statusOf(name) {
       const route = routes.get(name);
       if (route === undefined) return null;
@@ -70,7 +70,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
 }
 
 /** One gate and one dispatcher per destination; all dispatchers share the settle queue and the limits on claims. */
-function createRoutes(deps: DeliveryDeps, replicas: () => number): ReadonlyMap<string, Route> {
+function createRoutes(deps: DeliveryDeps): ReadonlyMap<string, Route> {
   const { clock, log } = deps;
   const states = createPostgresDestinationState(deps.db);
   const onSettleRetry = (error: unknown): void => log.warn({ err: error }, 'retrying settle');
@@ -95,7 +95,7 @@ function createRoutes(deps: DeliveryDeps, replicas: () => number): ReadonlyMap<s
         store: states,
         clock,
         timing: { ...deps.probe, leaseMs: destination.timeoutMs },
-        replicas,
+        replicas: deps.replica.workers,
         onChange: () => routes.get(name)?.dispatcher.nudge(),
         onError: warn('failed to access throttle and circuit'),
       },
@@ -125,11 +125,7 @@ function createRoutes(deps: DeliveryDeps, replicas: () => number): ReadonlyMap<s
   return routes;
 }
 
-function createWatch(
-  { db, worker, clock, log }: DeliveryDeps,
-  routes: ReadonlyMap<string, Route>,
-  setReplicas: (count: number) => void,
-): Service {
+function createWatch({ db, worker, clock, log }: DeliveryDeps, routes: ReadonlyMap<string, Route>): Service {
   const store = createPostgresDestinationState(db);
   const gates = [...routes.values()].map(({ gate }) => gate);
   const open = new Set<string>();
@@ -156,7 +152,6 @@ function createWatch(
     everyMs: () => (isQuiet() ? idlePollMs : refreshEveryMs),
     async run() {
       if (gates.length === 0) return;
-      setReplicas(Math.max(1, await countReplicas(db, { role: 'workers' })));
       await refreshGates({ store, clock }, gates);
       logCircuits();
     },

@@ -1,13 +1,15 @@
 import { createLoop } from '../../kernel/loop.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../postgres/database.ts';
-import { sql } from '../postgres/sql.ts';
+import { sql, type Sql } from '../postgres/sql.ts';
 
 /** Keeps a heartbeat row per process, so that replicas know of each other. */
 export type Replica = Service &
   Readonly<{
     /** Called when the broker has answered; written at once. */
     setKafkaCluster(clusterId: string): Promise<void>;
+    /** Processes with the role workers, at the last heartbeat; at least 1. */
+    workers(): number;
   }>;
 
 /** Cheap enough for hundreds of replicas: one row each. */
@@ -26,9 +28,10 @@ export function createReplica(
   }>,
 ): Replica {
   let clusterId: string | null = null;
+  let workers = 1;
   let beats = 0;
   const beat = async (): Promise<void> => {
-    await upsertReplica(db, { ...options, clusterId });
+    workers = Math.max(1, await upsertReplica(db, { ...options, clusterId }));
     if (beats % beatsPerCleanUp === 0) await deleteStaleReplicas(db);
     beats += 1;
   };
@@ -42,6 +45,7 @@ export function createReplica(
 
   return {
     ...loop,
+    workers: () => workers,
     async setKafkaCluster(id) {
       if (clusterId === id) return;
       clusterId = id;
@@ -56,7 +60,10 @@ export function createReplica(
   };
 }
 
-/** Processes with this role (on this Kafka cluster) whose heartbeat is fresh: three beats may be missed. */
+/** Three beats may be missed. */
+const isFresh: Sql = sql`seen_at > clock_timestamp() - interval '15 seconds'`;
+
+/** Processes with this role (on this Kafka cluster) whose heartbeat is fresh. */
 export async function countReplicas(
   db: Queryable,
   { role, clusterId }: Readonly<{ role: string; clusterId?: string }>,
@@ -64,20 +71,22 @@ export async function countReplicas(
   const onCluster = clusterId === undefined ? sql`true` : sql`kafka_cluster_id = ${clusterId}`;
   const rows = await db.query<{ count: bigint }>(sql`
     SELECT count(*) AS count FROM platform.replicas
-    WHERE ${role} = ANY(roles) AND ${onCluster}
-      AND seen_at > clock_timestamp() - interval '15 seconds'`);
+    WHERE ${role} = ANY(roles) AND ${onCluster} AND ${isFresh}`);
   return Number(rows[0]?.count ?? 0n);
 }
 
+/** Returns how many processes have the role workers. */
 async function upsertReplica(
   db: Queryable,
   row: Readonly<{ replicaId: string; roles: readonly string[]; version: string; clusterId: string | null }>,
-): Promise<void> {
-  await db.query(sql`
+): Promise<number> {
+  const [counted] = await db.query<{ workers: bigint }>(sql`
     INSERT INTO platform.replicas (replica_id, roles, kafka_cluster_id, version)
     VALUES (${row.replicaId}, ${row.roles}, ${row.clusterId}, ${row.version})
     ON CONFLICT (replica_id) DO UPDATE
-    SET seen_at = clock_timestamp(), kafka_cluster_id = EXCLUDED.kafka_cluster_id, roles = EXCLUDED.roles`);
+    SET seen_at = clock_timestamp(), kafka_cluster_id = EXCLUDED.kafka_cluster_id, roles = EXCLUDED.roles
+    RETURNING (SELECT count(*) FROM platform.replicas WHERE 'workers' = ANY(roles) AND ${isFresh}) AS workers`);
+  return Number(counted?.workers ?? 0n);
 }
 
 async function deleteStaleReplicas(db: Queryable): Promise<void> {
