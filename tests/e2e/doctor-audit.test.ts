@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordAct } from '../../src/platform/audit/record-act.ts';
 import { Sql } from '../../src/platform/postgres/sql.ts';
-import { isSettled, sealRound, takeMark } from '../../src/audit/seal/seal-round.ts';
+import { isSettled, readLastNumber, sealRound, takeMark } from '../../src/audit/seal/seal-round.ts';
 import {
   examineAuditChain,
   examineAuditRights,
@@ -26,7 +26,7 @@ const record = (): Promise<void> =>
   database.db.transaction((tx) => recordAct(tx, testAct('jobs:jobs:cancel'), { resource: 'jobs/jobs/1' }));
 
 async function seal(): Promise<void> {
-  const mark = await takeMark(database.db);
+  const mark = await takeMark(database.db, await readLastNumber(database.db));
   await eventually(async () => assert.ok(await isSettled(database.db, mark)));
   await sealRound(database.db, mark, async () => {});
 }
