@@ -9,11 +9,11 @@ import { createCredentialWatch, exportPool } from '../platform/postgres/database
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
-import { createMetrics } from '../platform/telemetry/metrics.ts';
+import { createMetrics, type Metrics } from '../platform/telemetry/metrics.ts';
 import { startTracing } from '../platform/telemetry/tracing.ts';
 import { NamedLeases } from '../platform/work/named-leases.ts';
 import { createReplica } from '../platform/work/replicas.ts';
-import { createWorkWatch } from '../platform/work/work-watch.ts';
+import { createWorkWatch, type WorkWatch } from '../platform/work/work-watch.ts';
 import type { Worker } from '../platform/work/work.ts';
 import { openBroker } from './create-broker.ts';
 import { openDatabase } from './open-database.ts';
@@ -63,20 +63,7 @@ export async function openParts(
   );
   const slicesWithSchema = migrationSources.map(({ slice }) => slice);
   const watch = createWorkWatch(metrics, slicesWithSchema);
-  const alone: Worker = {
-    db,
-    watch,
-    clock: systemClock,
-    owner: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
-    onStale(slice, count) {
-      metrics.staleWrites.inc({ slice }, count);
-      logger.warn({ slice, count }, 'dropped stale writes after lease takeover');
-    },
-  };
-  const leases = new NamedLeases(alone, {
-    onError: (error) => logger.warn({ err: error }, 'failed to renew or claim named leases; retrying'),
-  });
-  const worker: Worker = { ...alone, leases };
+  const worker = createWorker(db, { metrics, watch, logger });
   const replica = createReplica(db, {
     replicaId: worker.owner,
     roles: config.roles,
@@ -109,4 +96,24 @@ export async function openParts(
     logger,
     metrics,
   };
+}
+
+function createWorker(
+  db: Database,
+  { metrics, watch, logger }: Readonly<{ metrics: Metrics; watch: WorkWatch; logger: Logger }>,
+): Worker {
+  const worker: Worker = {
+    db,
+    watch,
+    clock: systemClock,
+    owner: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
+    onStale(slice, count) {
+      metrics.staleWrites.inc({ slice }, count);
+      logger.warn({ slice, count }, 'dropped stale writes after lease takeover');
+    },
+  };
+  const leases = new NamedLeases(worker, {
+    onError: (error) => logger.warn({ err: error }, 'failed to renew or claim named leases; retrying'),
+  });
+  return { ...worker, leases };
 }

@@ -88,13 +88,7 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
   const lease = createNamedLease(worker, {
     name: 'audit.seal',
     work,
-    onError(error) {
-      const isOvertaken = codeOf(error) === uniqueViolation;
-      logger[isOvertaken ? 'info' : 'warn'](
-        { err: error },
-        isOvertaken ? 'another process sealed these audit events' : 'failed to seal audit events; retrying',
-      );
-    },
+    onError: (error) => logFailure(logger, error),
   });
   return {
     name: lease.name,
@@ -109,4 +103,10 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
     },
     stop: (deadline) => lease.stop(deadline),
   };
+}
+
+function logFailure(logger: Logger, error: unknown): void {
+  if (codeOf(error) === uniqueViolation)
+    logger.info({ err: error }, 'another process sealed these audit events');
+  else logger.warn({ err: error }, 'failed to seal audit events; retrying');
 }
