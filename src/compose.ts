@@ -43,6 +43,8 @@ import {
 /** The running system. This file assembles it, and is the only one that knows every slice. */
 export type System = Readonly<{
   url: string;
+  /** Of the metrics, if they have a port of their own. */
+  metricsUrl: string | null;
   /** Of the embedded database, with its password; null if a database is configured. */
   embeddedDatabaseUrl: string | null;
   broker: Broker | null;
@@ -98,13 +100,14 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
       stopAsked,
     });
     const url = http.address()?.url ?? '';
+    const metricsUrl = http.metricsAddress()?.url ?? null;
     if (schema.outdated() === null)
       logger.info(
-        { url, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
+        { url, metricsUrl, roles: config.roles, kafka: kafkaName(config.kafka), replica: worker.owner },
         'redrive is ready',
       );
     const stop = () => stopSystem({ services, opened, logger, stopWithinMs });
-    return { url, embeddedDatabaseUrl, broker, logger, routes: http.routes, stop };
+    return { url, metricsUrl, embeddedDatabaseUrl, broker, logger, routes: http.routes, stop };
   } catch (error) {
     await closeAll(opened);
     throw error;
@@ -171,6 +174,7 @@ function createServer(
   const http = createHttpServer({
     host: server.host,
     port: server.port,
+    metricsAt: metricsAt(server),
     onPortTaken,
     version: app.version,
     tags: apiTags,
@@ -212,6 +216,10 @@ function createServer(
   http.addRoutes('audit', (scope) => audit.addRoutes(scope));
   http.addRoutes('console', (scope) => console.addRoutes(scope, http.stopping));
   return http;
+}
+
+function metricsAt({ host, metricsHost = host, metricsPort }: Config['server']) {
+  return metricsPort === undefined ? null : { host: metricsHost, port: metricsPort };
 }
 
 /** In the order in which they start; they stop in reverse. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Config } from '../config/config.ts';
 import { AppError, codeOf } from '../kernel/errors.ts';
 import { withExamples } from './examples.ts';
 import { configFrom, withServerOptions, type ConfigArgs } from './options.ts';
@@ -20,15 +21,26 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
         return await startSystem(config, { onPortTaken: 'fail', stopAsked });
       } catch (error) {
         if (codeOf(error) !== 'EADDRINUSE') throw error;
-        const { host, port } = config.server;
-        throw new AppError(
-          'SYS_HTTP_PORT_TAKEN',
-          'internal',
-          `port ${port} of ${host} is already in use: choose another one with --port, or stop the process that uses it`,
-          { cause: error },
-        );
+        throw portTaken(config.server, error);
       }
     });
     await runUntilSignal(system, { stopAsked });
   });
+}
+
+/** The metrics may have a port of their own. */
+function portTaken(
+  { host, port, metricsHost = host, metricsPort }: Config['server'],
+  error: unknown,
+): AppError {
+  const isOfMetrics = (error as Readonly<{ port?: number }>).port === metricsPort;
+  const [place, setting] = isOfMetrics
+    ? [`port ${metricsPort} of ${metricsHost}`, 'server.metrics_port']
+    : [`port ${port} of ${host}`, '--port'];
+  return new AppError(
+    'SYS_HTTP_PORT_TAKEN',
+    'internal',
+    `${place} is already in use: choose another one with ${setting}, or stop the process that uses it`,
+    { cause: error },
+  );
 }

@@ -19,6 +19,7 @@ import { namedFilesLayer, overrideWarnings, secretLayer } from './layers/secret-
 import { readYamlLayer } from './layers/yaml-layer.ts';
 import { readSettings } from './read-settings.ts';
 import { reasonAgainst, type Node } from './reason-against.ts';
+import { checkMetricsPort } from './resolve/check-metrics-port.ts';
 import { resolveAuth, type AuthConfig } from './resolve/resolve-auth.ts';
 import { resolveDatabase, type DatabaseConfig } from './resolve/resolve-database.ts';
 import { resolveDlq, type DlqConfig } from './resolve/resolve-dlq.ts';
@@ -81,6 +82,7 @@ export function loadConfig({ argv = {}, env, secretsDir = '/vault/secrets' }: Co
 
   const values = readSettings(tree, given, problems);
   const check = startCheck(given, problems, warnings);
+  checkMetricsPort(values.server, check);
   const auth = resolveAuth(values, check);
   const kafka = resolveKafka(values.kafka, check);
   const outbox = resolveOutbox(values.outbox, kafka, check);

@@ -61,6 +61,14 @@ const server = section({
     variable: 'PORT',
     description: 'port to listen on; 0 selects any free port',
   }),
+  metrics_port: optional(
+    wholeNumber(0, 65_535, {
+      examples: [9464],
+      description:
+        'port of its own for `/metrics`, without authentication: whoever reaches it reads the metrics, and nothing else. 0 selects any free port. Without it, `/metrics` is at `server.port`, and with authentication needs a token of a role with `system:metrics:view`',
+    }),
+  ),
+  metrics_host: optional(host({ description: 'address of `server.metrics_port`; default: `server.host`' })),
   allow_unauthenticated: flag({
     default: false,
     description:

@@ -204,6 +204,37 @@ describe('monitoring', needsGoTools, () => {
     ]);
   });
 
+  test('scrapes the port of the metrics if they have one, which the network policy opens, else that of the API', async () => {
+    const portsOf = async (values: object) => {
+      const manifests = await render([productionValues], { fullnameOverride: 'other', ...values });
+      const [container] = podOf(manifests, 'Deployment other-api').spec.containers;
+      const policy = at(only(manifests, 'NetworkPolicy'), 'spec.ingress.0.ports') as readonly {
+        port: number;
+      }[];
+      return {
+        env: container && envOf(container)['SERVER_METRICS_PORT'],
+        container: container?.ports?.map(({ name, containerPort }) => `${name} ${containerPort}`),
+        service: at(only(manifests, 'Service', 'other-metrics'), 'spec.ports.0'),
+        scraped: at(only(manifests, 'ServiceMonitor'), 'spec.endpoints.0.port'),
+        policy: policy.map(({ port }) => port),
+      };
+    };
+    assert.deepEqual(await portsOf({}), {
+      env: '9464',
+      container: ['http 8080', 'metrics 9464'],
+      service: { name: 'metrics', port: 9464, targetPort: 'metrics', protocol: 'TCP' },
+      scraped: 'metrics',
+      policy: [8080, 9464],
+    });
+    assert.deepEqual(await portsOf({ container: { metricsPort: null } }), {
+      env: undefined,
+      container: ['http 8080'],
+      service: { name: 'metrics', port: 8080, targetPort: 'http', protocol: 'TCP' },
+      scraped: 'metrics',
+      policy: [8080],
+    });
+  });
+
   test('has the rules and dashboards of deploy/', async () => {
     const manifests = await render([productionValues]);
     const groups = at(only(manifests, 'PrometheusRule'), 'spec.groups');

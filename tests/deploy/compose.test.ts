@@ -109,7 +109,7 @@ describe('compose.yaml', needsGoTools, () => {
     );
   });
 
-  test('scrapes Redrive where it listens', async () => {
+  test('scrapes the metrics at a port of their own, which is not published', async () => {
     const { scrape_configs: jobs } = parse(await readFile(`${deploy}compose/prometheus.yaml`, 'utf8')) as {
       scrape_configs: readonly {
         job_name: string;
@@ -118,7 +118,10 @@ describe('compose.yaml', needsGoTools, () => {
     };
     // The rules select this job.
     assert.equal(jobs[0]?.job_name, 'redrive');
-    assert.deepEqual(jobs[0]?.static_configs[0]?.targets, ['redrive:8080']);
+    const { environment = {}, ports = [] } = services['redrive'] ?? {};
+    const port = environment['SERVER_METRICS_PORT'];
+    assert.deepEqual(jobs[0]?.static_configs[0]?.targets, [`redrive:${port}`]);
+    assert.ok(!JSON.stringify(ports).includes(String(port)));
   });
 });
 

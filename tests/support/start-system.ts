@@ -9,6 +9,7 @@ import { databaseEnv } from './pooler.ts';
 /** The whole system in this process, on a free port, with a database of its own. */
 export type TestSystem = Readonly<{
   url: string;
+  metricsUrl: string | null;
   api: ApiClient;
   routes: System['routes'];
   db: Database;
@@ -61,6 +62,7 @@ export async function startTestSystem(options: TestSystemOptions = {}): Promise<
   const stop = (): Promise<void> => (stopped ??= system.stop());
   return {
     url: system.url,
+    metricsUrl: system.metricsUrl,
     api: createApiClient(system.url),
     routes: system.routes,
     db: database.db,

@@ -18,6 +18,7 @@ import { addressOf, listen } from './listen.ts';
 import type { HttpAddress, ListenOptions } from './listen.ts';
 import { openApiDocument } from './openapi/openapi.ts';
 import type { ApiTag, OpenApiDocument } from './openapi/openapi.ts';
+import { createMetricsServer } from './metrics-server.ts';
 import { addProcessRoutes } from './process-routes.ts';
 import type { OnDenied } from './errors/denied-request.ts';
 import type { OriginRules } from './guards/origin-guard.ts';
@@ -33,6 +34,8 @@ export type HttpServerOptions = ListenOptions &
     tags?: readonly ApiTag[];
     logger: Logger;
     metrics: Metrics;
+    /** Where `/metrics` is served without authentication; default: at the server's own port, with it. */
+    metricsAt?: Readonly<{ host: string; port: number }> | null;
     /** Which pages in browsers are ours. */
     origin: OriginRules;
     /** Default: everybody is the local principal, who may do everything. */
@@ -70,6 +73,8 @@ export type HttpServer = Service &
     addRoutes(slice: string, addTo: (app: HttpApp) => void): void;
     /** Undefined while the server does not listen. */
     address(): HttpAddress | undefined;
+    /** Undefined if the metrics have no port of their own. */
+    metricsAddress(): HttpAddress | undefined;
     /** All routes and who may call them. */
     routes(): Promise<readonly DeclaredRoute[]>;
     /** The OpenAPI document of all routes. */
@@ -81,7 +86,7 @@ export type HttpServer = Service &
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { metrics, logger, version, origin, trustedProxies = [], isOutage = () => false } = options;
   const { isMissingRight = () => false, closedBy = () => null, tags = [], showsChecks = true } = options;
-  const { hasConsole = false, isPublicByTls = false, cover = (text) => text } = options;
+  const { metricsAt = null, hasConsole = false, isPublicByTls = false, cover = (text) => text } = options;
   const { tracer = trace.getTracer('redrive', version), clock = systemClock } = options;
   const stop = new AbortController();
   const limits = { ...defaultLimits, ...options.limits };
@@ -105,8 +110,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
   const readiness = createReadiness({ checks: options.checks ?? [], clock, cover });
   app.register(async (scope: HttpApp) =>
-    addProcessRoutes(scope, { metrics, readiness, showsChecks, hasConsole }),
+    addProcessRoutes(scope, {
+      metrics: metricsAt === null ? metrics : null,
+      readiness,
+      showsChecks,
+      hasConsole,
+    }),
   );
+  const metricsServer = metricsAt === null ? null : createMetricsServer({ ...metricsAt, metrics });
 
   return {
     name: 'http',
@@ -120,6 +131,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       });
     },
     address: () => addressOf(app),
+    metricsAddress: () => metricsServer?.address(),
     async routes() {
       await app.ready();
       return declared;
@@ -128,10 +140,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await app.ready();
       return openApiDocument(app);
     },
-    start: () => listen(app, options),
+    async start() {
+      await metricsServer?.start();
+      await listen(app, options);
+    },
     async stop(deadline) {
       stop.abort();
       await closeWithin(app, deadline);
+      await metricsServer?.stop();
     },
   };
 }

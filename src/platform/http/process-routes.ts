@@ -23,7 +23,8 @@ const DescriptionSchema = Type.Unsafe<string>(Type.Object({ openapi: Type.String
 const tags = ['process'];
 
 export type ProcessRoutesOptions = Readonly<{
-  metrics: Metrics;
+  /** Null if they have a port of their own. */
+  metrics: Metrics | null;
   readiness: () => Promise<ReadinessReport>;
   /** The names and messages of checks tell about the inside of the server. */
   showsChecks: boolean;
@@ -69,7 +70,7 @@ export function addProcessRoutes(app: HttpApp, options: ProcessRoutesOptions): v
     },
   );
 
-  addMetricsRoute(app, metrics);
+  if (metrics !== null) addMetricsRoute(app, metrics);
   addDescriptionRoute(app);
   addDocsPage(app);
   if (!hasConsole)

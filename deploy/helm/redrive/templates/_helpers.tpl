@@ -273,6 +273,10 @@ priorityClassName: {{ . }}
   value: "0.0.0.0"
 - name: SERVER_PORT
   value: {{ .root.Values.container.port | quote }}
+{{- with .root.Values.container.metricsPort }}
+- name: SERVER_METRICS_PORT
+  value: {{ . | quote }}
+{{- end }}
 - name: SERVER_SHUTDOWN_TIMEOUT
   value: {{ printf "%ds" (int .root.Values.shutdownTimeoutSeconds) | quote }}
 - name: DATABASE_MIGRATE
