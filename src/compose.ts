@@ -9,6 +9,7 @@ import { originRules } from './compose/origin-rules.ts';
 import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
+import { describeConfig } from './config/describe-config.ts';
 import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations, watchedMessages, watchRedrives } from './dlq/index.ts';
 import { createJobs, jobsMigrations, watchedJobs } from './jobs/index.ts';
@@ -159,6 +160,16 @@ function createSlices(config: Config, parts: Parts) {
     ...parts,
     watched: { dlq: watchedMessages, outbox: watchedOrders, jobs: watchedJobs, sagas: watchedSagas },
     watchRedrives: () => watchRedrives(db, masks.ofAny()),
+    system: {
+      about: {
+        replica: parts.worker.owner,
+        version: config.app.version,
+        environment: config.app.environment,
+        roles: config.roles,
+      },
+      readNotifiers: notify.readNotifiers,
+      describeConfig: () => describeConfig(config),
+    },
     options: { ...config.app, publicUrl: config.server.publicUrl, login: access.loginPath },
   });
   return { dlq, notify, outbox, jobs, saga, audit, access, console };
@@ -214,7 +225,7 @@ function createServer(
   http.addRoutes('jobs', (scope) => jobs.addRoutes(scope));
   http.addRoutes('saga', (scope) => saga.addRoutes(scope));
   http.addRoutes('audit', (scope) => audit.addRoutes(scope));
-  http.addRoutes('console', (scope) => console.addRoutes(scope, http.stopping));
+  http.addRoutes('console', (scope) => console.addRoutes(scope, http));
   return http;
 }
 

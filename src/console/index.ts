@@ -11,11 +11,12 @@ import { createConsoleBuild } from './assets/console-build.ts';
 import { createChangeHub, type HubDeps } from './events/change-hub.ts';
 import type { EventSliceName } from './events/event-slices.ts';
 import { addEventsRoute } from './events/events-route.ts';
+import { addSystemRoutes, type SystemDeps } from './system/system-routes.ts';
 
 /** The server part of the web console. */
 export type Console = Readonly<{
   /** Streams of events end when `stopping` aborts. */
-  addRoutes(app: HttpApp, stopping: AbortSignal): void;
+  addRoutes(app: HttpApp, server: Readonly<{ stopping: AbortSignal } & Pick<SystemDeps, 'readiness'>>): void;
   services: readonly Service[];
 }>;
 
@@ -24,11 +25,13 @@ export type ConsoleDeps = Readonly<{
   /** The rows of each slice that lists show. */
   watched: Readonly<Record<EventSliceName, WatchedRows>>;
   watchRedrives: HubDeps['watchRedrives'];
+  /** What the page about the whole system shows. */
+  system: Omit<SystemDeps, 'db' | 'readiness'>;
   logger: Logger;
   options: Readonly<{ publicUrl: string | undefined; environment: string; login: string | null }>;
 }>;
 
-export function createConsole({ db, watched, watchRedrives, logger, options }: ConsoleDeps): Console {
+export function createConsole({ db, watched, watchRedrives, system, logger, options }: ConsoleDeps): Console {
   const { publicUrl, environment, login } = options;
   const build = createConsoleBuild(logger.child({ part: 'console' }));
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
@@ -41,9 +44,10 @@ export function createConsole({ db, watched, watchRedrives, logger, options }: C
     onError: (error) => logger.warn({ err: error }, 'failed to read changes for the console'),
   });
   return {
-    addRoutes(app, stopping) {
+    addRoutes(app, { stopping, readiness }) {
       addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } });
       addEventsRoute(app, hub);
+      addSystemRoutes(app, { db, readiness, ...system });
       void onceAborted(stopping).then(hub.stop);
     },
     services: [build],

@@ -13,6 +13,7 @@ import { masksOfGroup } from './masks-of-group.ts';
 import type { Source } from './message.ts';
 import { destinationName, destinationOf, type Notifier, type NotifyDestination } from './notifier.ts';
 import { findUnknownNotifiers } from './postgres-groups.ts';
+import { readNotifiers, type NotifierStates } from './read-notifiers.ts';
 import { runRound, type AddOrder, type Round } from './notify-round.ts';
 
 /**
@@ -38,6 +39,8 @@ export type Notify = Readonly<{
   destinations: readonly NotifyDestination[];
   services: readonly Service[];
   checks: readonly HealthCheck[];
+  /** Whom they have told, and what they could not. */
+  readNotifiers(): Promise<NotifierStates>;
 }>;
 
 /** Below a person's notice, and one cheap statement. */
@@ -49,7 +52,12 @@ export function createNotify(deps: NotifyDeps): Notify {
   const notifiers = new Map(deps.notifiers.map((notifier) => [destinationName(notifier), notifier]));
   const destinations = [...notifiers].map(([name, notifier]) => destinationOf(notifier, name));
   const checks = [deliveryCheck(deps, [...notifiers.keys()])];
-  if (notifiers.size === 0) return { destinations, services: [], checks };
+  const parts = {
+    destinations,
+    checks,
+    readNotifiers: () => readNotifiers(deps.db, deps.notifiers, deps.destinationsWithDead),
+  };
+  if (notifiers.size === 0) return { ...parts, services: [] };
 
   const log = deps.logger.child({ part: 'notify' });
   const onError = (error: unknown): void =>
@@ -81,7 +89,7 @@ export function createNotify(deps: NotifyDeps): Notify {
       }
     },
   });
-  return { destinations, services: [service], checks };
+  return { ...parts, services: [service] };
 }
 
 function createReport(metrics: Metrics, log: Logger): (round: Round) => void {

@@ -62,6 +62,10 @@ const roles: Readonly<Record<string, StatusRole>> = {
   open: 'attention',
   half_open: 'retry',
   closed: 'done',
+  // Readiness.
+  healthy: 'done',
+  degraded: 'retry',
+  unhealthy: 'attention',
   archived: 'archived',
 };
 

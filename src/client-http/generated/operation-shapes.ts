@@ -40,6 +40,10 @@ import type {
   Service,
   Session,
   Suggestions,
+  SystemConfig,
+  SystemNotifiers,
+  SystemReplicas,
+  SystemStatus,
   VerifiedAudit,
   Workflow,
 } from './schemas.ts';
@@ -2159,6 +2163,14 @@ export type Operations = {
       keys: number;
     }>;
   };
+  /** Readiness with every check. What `/readyz` says, of the process that answers, with the message of each check. */
+  getSystemStatus: { input: Readonly<Record<string, never>>; answer: SystemStatus };
+  /** The configuration in effect, with secrets hidden. Of the process that answers. Of addresses only the server is shown, because the rest may be a secret. */
+  getSystemConfig: { input: Readonly<Record<string, never>>; answer: SystemConfig };
+  /** List the notifiers, and whether they reach anybody. The notifiers of the configuration of the process that answers. */
+  listNotifiers: { input: Readonly<Record<string, never>>; answer: SystemNotifiers };
+  /** List the processes, and who holds which lease. Processes that were heard of in the last hour, and what one process does at a time. */
+  listReplicas: { input: Readonly<Record<string, never>>; answer: SystemReplicas };
   /** List the registered workflows. Shows the current definition of each workflow, and how many sagas of it are unfinished. */
   listWorkflows: {
     input: Readonly<Record<string, never>>;

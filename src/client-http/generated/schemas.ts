@@ -1300,6 +1300,70 @@ export type Suggestions = Readonly<{
   has_more: boolean;
 }>;
 
+export type SystemConfig = Readonly<{
+  /** By path. */
+  settings: readonly Readonly<{
+    path: string;
+    value: string | null;
+    source: string | null;
+  }>[];
+}>;
+
+export type SystemNotifiers = Readonly<{
+  notifiers: readonly Readonly<{
+    name: string;
+    type: 'webhook' | 'slack' | 'email';
+    slices: readonly string[];
+    told_at: string | null;
+    /** Events that wait for the end of a cool-down. */
+    held: number;
+    /** A notification was not delivered. */
+    failed: boolean;
+  }>[];
+  oldest_event_at: string | null;
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
+}>;
+
+export type SystemReplicas = Readonly<{
+  /** The newest first. */
+  replicas: readonly Readonly<{
+    replica_id: string;
+    roles: readonly string[];
+    version: string;
+    kafka_cluster_id: string | null;
+    started_at: string | null;
+    seen_at: string | null;
+    /** Heard of within the last 15 seconds. */
+    alive: boolean;
+  }>[];
+  /** What one process does at a time, by name. */
+  leases: readonly Readonly<{
+    name: string;
+    owner: string | null;
+    until: string | null;
+    /** If not, nobody does this work now. */
+    held: boolean;
+  }>[];
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
+}>;
+
+export type SystemStatus = Readonly<{
+  /** The process that answers. */
+  replica: string;
+  version: string;
+  environment: string;
+  roles: readonly string[];
+  status: 'healthy' | 'degraded' | 'unhealthy';
+  checks: readonly Readonly<{
+    name: string;
+    status: 'healthy' | 'degraded' | 'unhealthy';
+    message: string | null;
+  }>[];
+  checked_at: string;
+}>;
+
 export type VerifiedAudit = Readonly<{
   ok: boolean;
   /** Checked by this call. */

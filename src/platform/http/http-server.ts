@@ -23,7 +23,7 @@ import { addProcessRoutes } from './process-routes.ts';
 import type { OnDenied } from './errors/denied-request.ts';
 import type { OriginRules } from './guards/origin-guard.ts';
 import { createReadiness } from './readiness.ts';
-import type { HealthCheck } from './readiness.ts';
+import type { HealthCheck, ReadinessReport } from './readiness.ts';
 
 const CUT_EVERY_MS = 50;
 
@@ -79,6 +79,8 @@ export type HttpServer = Service &
     routes(): Promise<readonly DeclaredRoute[]>;
     /** The OpenAPI document of all routes. */
     describe(): Promise<OpenApiDocument>;
+    /** What `/readyz` tells, with all checks. */
+    readiness: () => Promise<ReadinessReport>;
     /** Aborted when the stop begins, for answers that would never end. */
     stopping: AbortSignal;
   }>;
@@ -123,6 +125,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     name: 'http',
     app,
     stopping: stop.signal,
+    readiness,
     addRoutes(slice, addTo) {
       app.register(async (scope: HttpApp) => {
         ownRoutes(scope, slice);
