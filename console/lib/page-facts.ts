@@ -13,3 +13,8 @@ export function readPageFacts(page: Pick<Document, 'getElementById'>): PageFacts
   const text = page.getElementById('page-facts')?.textContent;
   return text == null ? noFacts : { ...noFacts, ...(JSON.parse(text) as Partial<PageFacts>) };
 }
+
+/** Where a mistake costs most: what cannot be undone has to be typed. */
+export function isProduction(environment: string): boolean {
+  return /^prod(uction)?$/i.test(environment);
+}

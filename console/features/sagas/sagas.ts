@@ -1,6 +1,6 @@
 import { Waypoints } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
+import { lazyPage } from '../../components/navigation/routes.ts';
 import { sagasTexts as texts } from './texts/sagas-texts.ts';
 
 /** Sagas: forward, back, and where they are stuck. */
@@ -14,14 +14,14 @@ export const sagas = defineFeature(texts, {
     { path: '/sagas/workflows', title: 'workflows' },
   ],
   routes: (root) => [
-    commandRoute(root, { path: '/sagas', texts, title: 'sagas', command: 'saga list' }),
-    commandRoute(root, { path: '/sagas/$id', texts, title: 'saga', command: 'saga show <id>' }),
-    commandRoute(root, { path: '/sagas/workflows', texts, title: 'workflows', command: 'saga workflows' }),
-    commandRoute(root, {
-      path: '/sagas/workflows/$name',
-      texts,
-      title: 'workflow',
-      command: 'saga workflows <name>',
-    }),
+    lazyPage(root, '/sagas', async () => import('./list/sagas-page.tsx'), 'SagasPage'),
+    lazyPage(root, '/sagas/$id', async () => import('./detail/saga-page.tsx'), 'SagaPage'),
+    lazyPage(root, '/sagas/workflows', async () => import('./workflows/workflows-page.tsx'), 'WorkflowsPage'),
+    lazyPage(
+      root,
+      '/sagas/workflows/$name',
+      async () => import('./workflows/workflow-page.tsx'),
+      'WorkflowPage',
+    ),
   ],
 });

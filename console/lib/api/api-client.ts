@@ -1,11 +1,15 @@
 import { ApiFailure, failureOf } from './api-failure.ts';
 
-export type ApiAnswer<T> = Readonly<{ value: T; etag: string | null }>;
+/** `text` is the answer as it was sent: a parsed number may have lost digits. */
+export type ApiAnswer<T> = Readonly<{ value: T; text: string; etag: string | null }>;
 
 export type FirstBytes = Readonly<{ bytes: Uint8Array<ArrayBuffer>; size: number }>;
 
 export type SendOptions = Readonly<{
   body?: unknown;
+  /** In place of `body`: JSON that is sent as it is, so that its numbers keep their digits. */
+  bodyText?: string;
+  idempotencyKey?: string;
   /** The `etag` with which the item was read. */
   ifMatch?: string;
   signal?: AbortSignal;
@@ -56,7 +60,7 @@ export function createApi(
     const response = await ask(path, init);
     const text = await textOf(response);
     if (!response.ok) throw failureOf(response.status, text);
-    return { value: parseAnswer(text, response.status) as T, etag: response.headers.get('etag') };
+    return { value: parseAnswer(text, response.status) as T, text, etag: response.headers.get('etag') };
   };
   const read = <T>(path: string, signal?: AbortSignal): Promise<ApiAnswer<T>> =>
     call<T>(path, signal === undefined ? {} : { signal });
@@ -76,15 +80,17 @@ export function createApi(
       return { bytes, size };
     },
     get: async (path, signal) => (await read<never>(path, signal)).value,
-    send: (method, path, { body, ifMatch, signal } = {}) =>
+    send: (method, path, { body, bodyText, ifMatch, idempotencyKey, signal } = {}) =>
       call(path, {
         method,
         headers: {
           // Browsers send this header only for pages of the same origin.
           'x-redrive-console': '1',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(body === undefined && bodyText === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
           ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
         },
+        ...(bodyText === undefined ? {} : { body: bodyText }),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       }),

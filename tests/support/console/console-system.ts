@@ -43,7 +43,7 @@ export async function startGuardedConsole(options: GuardedOptions = {}): Promise
 }
 
 /** `npm test` has built it already; a single file may have to wait. */
-async function untilBuilt(api: ApiClient): Promise<void> {
+export async function untilBuilt(api: ApiClient): Promise<void> {
   await eventually(async () => {
     const { status, text } = await api.get('/');
     assert.equal(status, 200, text);

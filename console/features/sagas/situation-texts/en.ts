@@ -1,0 +1,43 @@
+import type { Texts } from '../../../lib/text/catalogue.ts';
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
+
+export const en = {
+  situation: 'What is going on',
+  between: '; ',
+  end: '.',
+  notStarted: 'Nothing was called yet',
+  progress: (done: number, all: number) => `${done} of ${all} steps done`,
+  undoProgress: (undone: number, all: number) => `${undone} of ${all} steps undone or nothing to undo`,
+  calling: (step: string) => `${step} is being called`,
+  callingUndo: (step: string) => `the undo of ${step} is being called`,
+  failedSoFar: (step: string, attempts: number) => `${step} failed ${times(attempts)} and is called again`,
+  undoFailedSoFar: (step: string, attempts: number) =>
+    `the undo of ${step} failed ${times(attempts)} and is called again`,
+  waitsForService: (service: string) => `the next call waits for ${service}, whose circuit is open`,
+  inDoubt: (steps: string) => `${steps} may have taken effect`,
+  stuck: (step: string, attempts: number) => `${step} failed ${times(attempts)}`,
+  stuckUndo: (step: string, attempts: number) => `the undo of ${step} failed ${times(attempts)}`,
+  stuckUncalled: (step: string) => `${step} cannot go on`,
+  stuckUncalledUndo: (step: string) => `the undo of ${step} cannot go on`,
+  completed: (all: number) => `All ${all} steps are done`,
+  undoneAll: 'Everything that was started is undone; nobody is needed',
+  undoneByHand: 'Everything that was started is undone, some of it by hand; nobody is needed',
+  cancelled: 'It was cancelled, and everything that was started is undone',
+  cancelledUntouched: 'It was cancelled before anything was called',
+  failedUntouched: 'It failed without an effect, so nothing had to be undone',
+  started: 'Started',
+  updated: 'Changed',
+  deadline: 'Deadline',
+  waitingFor: 'Waiting for',
+  startedBy: 'Started by',
+  definition: 'Workflow',
+  noDefinition: 'started without a definition',
+  pinned: (hash: string) => `${hash} (pinned)`,
+  trace: 'Trace id',
+  cause: 'Undone because',
+  sameFailure: 'Same failure',
+  othersLikeIt: 'Sagas with the same failure',
+  abort: 'Asked for',
+  abortedBy: (kind: string, actor: string, reason: string) => `${kind} by ${actor}: ${reason}`,
+} as const satisfies Texts;
