@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { addUnread, nothingUnread } from './live-events.ts';
 import { asLoaded, mergeAnswer, mergeRows, shownRows, type Answer, type LiveRows } from './live-rows.ts';
@@ -6,7 +6,7 @@ import { asLoaded, mergeAnswer, mergeRows, shownRows, type Answer, type LiveRows
 type Row = Readonly<{ id: string; status: string }>;
 const idOf = ({ id }: Row): string => id;
 
-const ids = fc.uniqueArray(fc.constantFrom(...'abcdefgh'), { maxLength: 8 });
+const ids = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'), { maxLength: 8 });
 const statuses = fc.constantFrom('DEAD', 'PENDING');
 const rows = ids.chain((some) =>
   fc.tuple(...some.map((id) => statuses.map((status): Row => ({ id, status })))),
@@ -70,7 +70,7 @@ test('a row that changes back is the one that was loaded', () => {
 });
 
 test('rows beyond the end of an answer are not known to be gone; those before it are', () => {
-  const shown = [...'abcd'].map((id): Row => ({ id, status: 'DEAD' }));
+  const shown = ['a', 'b', 'c', 'd'].map((id): Row => ({ id, status: 'DEAD' }));
   const now = (...some: readonly string[]): readonly Row[] =>
     shown.filter(({ id }) => some.includes(id)).concat({ id: 'z', status: 'DEAD' });
   const live = after(shown, [{ rows: now('a', 'c'), isWhole: false }]);
@@ -80,7 +80,7 @@ test('rows beyond the end of an answer are not known to be gone; those before it
 });
 
 test('rows that were read again have their values, and what was deleted is gone', () => {
-  const shown = [...'ab'].map((id): Row => ({ id, status: 'DEAD' }));
+  const shown = ['a', 'b'].map((id): Row => ({ id, status: 'DEAD' }));
   const live = mergeRows(
     asLoaded<Row>(),
     shown,
