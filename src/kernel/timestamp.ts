@@ -11,6 +11,7 @@ export function formatInstant(instant: ReadInstant | null): string | null {
   return instant instanceof Date && !Number.isNaN(instant.getTime()) ? formatTimestamp(instant) : null;
 }
 
+/** The limit of a Date. */
 const furthestMs = 8.64e15;
 
 /** In milliseconds since 1970; what a Date cannot say is as far away as one can be. */

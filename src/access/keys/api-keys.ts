@@ -38,7 +38,9 @@ export type ApiKeysDeps = Readonly<{
   onRevoked: () => void;
 }>;
 
+/** Only for the heartbeat of the loop: it waits for a notification. */
 const waitMs = 30_000;
+/** One write per key and minute, however many requests. */
 const useNotedMs = 60_000;
 
 export function createApiKeys(deps: ApiKeysDeps): ApiKeys {

@@ -45,6 +45,7 @@ export type Provider = Readonly<{
   logoutUrl(): Promise<string | null>;
 }>;
 
+/** A person waits to be logged in. */
 const timeoutS = 5;
 /** Addresses of the provider are used this long before they are read again. */
 const freshMs = 600_000;

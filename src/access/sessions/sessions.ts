@@ -43,6 +43,7 @@ export type SessionsDeps = Readonly<{
   onEnded: () => void;
 }>;
 
+/** Only for the heartbeat of the loop: it waits for a notification. */
 const waitMs = 30_000;
 /** A little more than in the table, which takes one note a minute. */
 const useNotedMs = 61_000;

@@ -17,6 +17,7 @@ export type IssuerClient = Readonly<{
   revoke(login: StoredLogin): Promise<void>;
 }>;
 
+/** Issuers are often far away. */
 const timeoutS = 10;
 /** Of a token that does not say it. */
 const usualLifetimeS = 300;

@@ -8,7 +8,9 @@ import type { StoredLogin, StoredLogins } from './stored-logins.ts';
 
 /** A token that ends sooner is renewed first: the request with it takes a moment. */
 const aheadMs = 30_000;
+/** Longer than the issuer may take to renew the login. */
 const lockWaitMs = 15_000;
+/** Longer than any command waits for the lock. */
 const lockStaleMs = 30_000;
 
 /** The access token of the user's login at the server, renewed if necessary; undefined without a login. */

@@ -16,6 +16,7 @@ type Erased = Readonly<{
 }>;
 
 const route = 'POST /api/v1/dlq/erasures';
+/** The server deletes all messages of the key before it answers. */
 const timeoutMs = 120_000;
 
 export const erase = sliceCommand(

@@ -54,6 +54,7 @@ export const reason: Input = { flags: '--reason <text>', text: 'reason, for the 
 const pollMs = 500;
 /** Counting a million messages takes the server a while: at most a tenth of the time goes to it. */
 const shareOfTime = 10;
+/** The view must not look stuck. */
 const maxPollMs = 10_000;
 
 /** How long to wait before the next read, after one that began then. */

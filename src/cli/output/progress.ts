@@ -36,6 +36,7 @@ export type ProgressOptions = Readonly<{
   everyMs?: number;
 }>;
 
+/** Each report replaces the one before. */
 const terminalEveryMs = 1000;
 /** Off a terminal each report is a line of its own. */
 const logEveryMs = 5000;

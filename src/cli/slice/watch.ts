@@ -10,6 +10,7 @@ import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 import type { Input, Value } from './define-command.ts';
 
+/** As `watch` of Linux. */
 const defaultSeconds = 2;
 
 export const watchInput: Input = {

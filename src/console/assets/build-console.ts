@@ -10,6 +10,7 @@ import { hashSources } from './source-hash.ts';
 const packed = fileURLToPath(new URL('../web/', import.meta.url));
 const sources = fileURLToPath(new URL('../../../console/', import.meta.url));
 const builds = fileURLToPath(new URL('../../../.cache/console/', import.meta.url));
+/** A process that started with an older build reads it in its first seconds; a branch is often changed back the same day. */
 const keptMs = 24 * 3_600_000;
 const shownOutputLength = 4000;
 

@@ -120,6 +120,7 @@ function createSlots({ maxStreams, maxPerPrincipal }: HubLimits): (principal: Pr
   };
 }
 
+/** Streams end when a tab is closed, not by themselves. */
 const retryAfterMs = 30_000;
 
 function tooMany(who: string): (limit: number) => AppError {

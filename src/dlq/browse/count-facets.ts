@@ -23,6 +23,7 @@ export type Facets = Readonly<{
 
 const listedValues = 20;
 const stepSize = 5000;
+/** A person waits for the counts. */
 const scanMs = 2000;
 
 /** Counts the newest matches by field, the most frequent values first. */

@@ -9,6 +9,7 @@ export type ExaminedTarget = Readonly<{
 
 export type ExaminingBroker = Pick<Broker, 'unwritable' | 'groups' | 'committed' | 'partitions'>;
 
+/** A person waits for the answer. */
 const timeoutMs = 3000;
 const parallelGroups = 8;
 /** Each is asked for its offsets. */

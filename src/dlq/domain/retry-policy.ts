@@ -1,4 +1,5 @@
 import { backoffMs } from '../../kernel/backoff.ts';
+import { dayMs } from '../../kernel/duration.ts';
 import type { RedriveState } from './redrive.ts';
 
 /**
@@ -104,8 +105,8 @@ export function nextStep({ state, isConfigured, round, isRested }: PolicyFacts):
   }
 }
 
-const day = 86_400_000;
-export const maxRetryDelayMs = 30 * day;
+/** Messages are archived after about as long. */
+export const maxRetryDelayMs = 30 * dayMs;
 
 export type RetryDelay = Readonly<{ delayMs: number; backoff: number }>;
 

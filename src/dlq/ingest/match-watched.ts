@@ -92,6 +92,7 @@ function isTold({ topic, partition, offset }: Asked): boolean {
   return topic !== null && partition !== null && offset !== null;
 }
 
+/** About as long as a settle takes. */
 const settleEveryMs = 20;
 /** A batch is published and settled in this time; what is settled later is not recognised by its place. */
 const settleWithinMs = 5000;

@@ -36,9 +36,11 @@ export function createMessageIndexer(worker: Worker, log: Logger): Service {
   });
 }
 
+/** How late a search finds a new message. */
 const pollMs = 1000;
 /** Without new messages for a while an idle server asks less often. */
 const idlePollMs = 5000;
+/** Dead letters come in bursts, with pauses between them. */
 const busyForMs = 60_000;
 /** A backlog must not slow down ingest and retries. */
 const pausePerBatch = 1;

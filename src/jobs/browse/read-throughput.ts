@@ -8,6 +8,7 @@ export type Throughput = Readonly<{
   isPartial: boolean;
 }>;
 
+/** The length of the chart. */
 export const throughputMinutes = 30;
 /** No index has the completed jobs, because each would pay for it: the newest jobs are read. */
 const scanLimit = 25_000;

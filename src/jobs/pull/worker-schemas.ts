@@ -2,8 +2,11 @@ import { Type, type TSchema } from 'typebox';
 import { checkedAs, closed, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/job.ts';
 
+/** The job of a lost worker waits at most this long. */
 const maxLeaseSeconds = 3600;
+/** Proxies often end requests without an answer after a minute. */
 const maxWaitSeconds = 30;
+/** A worker that renews at a third of it survives a pause of half a minute. */
 export const defaultLeaseSeconds = 60;
 
 const LeaseSeconds = Type.Integer({

@@ -15,6 +15,7 @@ export type TransitOptions = Readonly<{
 }>;
 
 const maxAnswerChars = 65_536;
+/** Messages are stored and shown only after the answer. */
 const usualTimeoutMs = 5000;
 
 /**

@@ -25,6 +25,7 @@ type Own<Configuration> = Omit<Configuration, 'registers'>;
 const httpLabels = ['method', 'route', 'status'] as const;
 /** 0.2 is the target of the API. */
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10, 30];
+/** Most statements find rows by a key. */
 const queryBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 /** Has its own registry, so that two systems in one process (as in tests) share no metrics. */

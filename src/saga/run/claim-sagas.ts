@@ -184,6 +184,7 @@ function halve(claims: Claims, count: number, error: unknown): boolean {
   return isCausedBySaga(error) && count > 1;
 }
 
+/** The error may pass; until then other sagas are claimed. */
 const failedReadPauseMs = 1000;
 
 /** Null if fewer sagas are to be tried at once. */

@@ -5,6 +5,7 @@ import { sql } from '../../../platform/postgres/sql.ts';
 import { formatSeconds } from '../../output/progress.ts';
 import { ok, problem, warning, type Finding } from '../finding.ts';
 
+/** The whole log may take hours: `redrive audit verify` checks it. */
 const verifyMs = 5 * secondMs;
 /** As the alert AuditSealStale. */
 const staleSeconds = 600;

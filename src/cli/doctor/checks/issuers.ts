@@ -2,6 +2,7 @@ import type { Config } from '../../../config/config.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { ok, problem, skipped, warning, type Finding } from '../finding.ts';
 
+/** Logins would fail too if the issuer took longer. */
 const timeoutMs = 5000;
 
 type Metadata = Readonly<Record<string, unknown>>;

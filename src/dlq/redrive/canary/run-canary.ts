@@ -30,7 +30,9 @@ export type CanaryRun = Readonly<{
 /** `isNewPass`: there may be something to send again. */
 export type NextPass = Readonly<{ isNewPass: boolean; restMs: number }>;
 
+/** How late too many failures stop a stage; each check counts its items. */
 const checkEveryMs = 500;
+/** Before what could not be sent is tried again. */
 const restMs = 500;
 const atOnce: NextPass = { isNewPass: true, restMs: 0 };
 const later = (ms: number): NextPass => ({ isNewPass: false, restMs: Math.ceil(ms) });

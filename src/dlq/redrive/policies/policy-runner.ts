@@ -18,6 +18,7 @@ export type PolicyRunnerDeps = RoundDeps &
 
 /** At most this share of the time goes to looking for messages to schedule. */
 const share = 0.05;
+/** A tenth of the shortest delay, within these bounds. */
 const pollMs = { least: 500, most: 5000, withoutPolicies: 30_000 } as const;
 
 /**

@@ -6,6 +6,7 @@ import { keepUpdatedAt, messages, unscheduled } from '../../messages-table.ts';
 import { definitionOf, type PolicyDefinition, type RetryPolicy } from './policies-table.ts';
 
 const batchSize = 5000;
+/** Messages are locked while they are claimed or settled, or by a person who edits them. */
 const lockedRestMs = 500;
 
 /**

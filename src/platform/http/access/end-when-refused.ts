@@ -4,6 +4,7 @@ import { AppError } from '../../../kernel/errors.ts';
 /** Calls the listener when a session or a key has ended before its time. Returns what ends that. */
 export type Revocations = (listener: () => void) => () => void;
 
+/** How long a stream may outlive a token that has expired. */
 const checkEveryMs = 60_000;
 
 /**

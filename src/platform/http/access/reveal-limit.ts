@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { subjectOf } from '../../../kernel/access/principal.ts';
 import { systemClock, type Clock } from '../../../kernel/clock.ts';
+import { minuteMs } from '../../../kernel/duration.ts';
 import { AppError } from '../../../kernel/errors.ts';
 
 /** Throws when the caller has revealed too much within the last minute. Counted per process. */
 export type RevealLimit = (request: Pick<FastifyRequest, 'principal'>) => void;
 
+/** More than a person reads. */
 const perMinute = 60;
-const minuteMs = 60_000;
 const rememberedCallers = 10_000;
 
 /** Nobody reads more than this; a program that copies protected payloads is slowed down and noticed. */

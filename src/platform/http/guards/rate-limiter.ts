@@ -1,3 +1,5 @@
+import { minuteMs } from '../../../kernel/duration.ts';
+
 /** Counts events by key in windows of a minute, each beginning with the first event of its key. */
 export type RateLimiter = Readonly<{
   /** Counts an event. Zero if it is within the limit, else the time until the window ends. */
@@ -12,8 +14,6 @@ export type RateLimiterOptions = Readonly<{
 }>;
 
 type Window = { count: number; readonly endsAtMs: number };
-
-const windowMs = 60_000;
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { perMinute, maxKeys = 10_000, nowMs = () => performance.now() } = options;
@@ -30,7 +30,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const open = (key: string, now: number): Window => {
     windows.delete(key);
     forgetOld(now);
-    const window = { count: 0, endsAtMs: now + windowMs };
+    const window = { count: 0, endsAtMs: now + minuteMs };
     windows.set(key, window);
     return window;
   };

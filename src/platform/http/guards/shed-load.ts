@@ -10,7 +10,9 @@ export type LoadOptions = Readonly<{
 
 /** So many late samples in a row are an overload; one long pause is not. */
 const lateSamples = 3;
+/** Small against an overload; finer samples would cost CPU time. */
 const resolutionMs = 20;
+/** An overload that is shed is usually over by then. */
 const retryAfterS = 5;
 
 /**
