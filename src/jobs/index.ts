@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/clock.ts';
+import { sleep, type Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Service } from '../kernel/service.ts';
 import { createGauges } from '../platform/work/gauges.ts';
@@ -9,7 +9,7 @@ import type { HttpApp } from '../platform/http/http-app.ts';
 import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
-import { createWaits } from '../platform/work/wait-for-due.ts';
+import { createWaits, idlePollMs } from '../platform/work/wait-for-due.ts';
 import type { Wake } from '../platform/work/wake.ts';
 import type { Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
@@ -18,7 +18,7 @@ import { addJobRoutes } from './browse/job-routes.ts';
 import { listQueues } from './browse/list-queues.ts';
 import { addQueueRoutes } from './browse/queue-routes.ts';
 import { nextDueInMs } from './claim-jobs.ts';
-import { jobsChannel } from './channels.ts';
+import { jobsChannel, queuesChannel } from './channels.ts';
 import { addActionRoutes } from './decide/action-routes.ts';
 import type { CronJob } from './domain/cron-schedule.ts';
 import type { QueueSettings } from './domain/queue-settings.ts';
@@ -93,7 +93,7 @@ export const jobsMigrations: MigrationSource = {
   directory: new URL('migrations/', import.meta.url),
 };
 
-/** How soon a process notices changed queue settings without a notification. */
+/** How soon a process notices changed queue settings without LISTEN. */
 const refreshEveryMs = 2000;
 /** Renewed while the call lasts; so long a job waits after its process was lost. */
 const pushLeaseMs = 30_000;
@@ -120,7 +120,7 @@ export function createJobs(deps: JobsDeps): Jobs {
   );
   return {
     addRoutes: (app) => addRoutes(app, { ...deps, log, counts, work }),
-    queues: createQueueRefresh(queues, { db, worker, log, options }),
+    queues: createQueueRefresh(queues, { ...deps, log }),
     reaper: createJobsReaper(
       { ...work, onReaped: (job) => counts.reaped(job) },
       {
@@ -157,12 +157,16 @@ function addRoutes(app: HttpApp, parts: Parts): void {
 
 function createQueueRefresh(
   queues: Queues,
-  { db, worker, log, options }: Pick<Parts, 'db' | 'worker' | 'log' | 'options'>,
+  { db, worker, wake, log, options }: Pick<Parts, 'db' | 'worker' | 'wake' | 'log' | 'options'>,
 ): Service {
   const refreshing = createLoop({
     name: 'jobs queues',
-    everyMs: refreshEveryMs,
-    run: () => queues.refresh(),
+    everyMs: 0,
+    async run(stopping) {
+      if (wake.isListening()) await wake.wait(queuesChannel, idlePollMs, stopping);
+      else await sleep(refreshEveryMs, stopping);
+      await queues.refresh();
+    },
     beat: () => worker.watch?.beat('jobs', 'queues'),
     onError: (error) => log.warn({ err: error }, 'failed to load queue settings'),
   });

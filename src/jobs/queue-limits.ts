@@ -1,7 +1,9 @@
 import { noteLimited, type Throttle } from '../kernel/targets/throttle.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { changeRow } from '../platform/work/shared-row.ts';
+import { notify } from '../platform/work/wake.ts';
 import { sql } from '../platform/postgres/sql.ts';
+import { queuesChannel } from './channels.ts';
 import type { QueueLimits } from './domain/queue-limits.ts';
 
 /** `nowMs`: the database's clock after the lock was granted. */
@@ -58,7 +60,10 @@ export async function slowQueue(db: Database, queue: string, measuredRate: numbe
         const locked = await lockLimits(tx, queue);
         return locked && { state: locked.limits, nowMs: locked.nowMs };
       },
-      write: (tx, limits) => writeLimits(tx, queue, limits),
+      async write(tx, limits) {
+        await writeLimits(tx, queue, limits);
+        await notify(tx, queuesChannel);
+      },
     },
     (limits, nowMs) => {
       const throttle = noteLimited(limits.throttle, { measuredRate }, nowMs);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../tests/support/database.ts';
+import { eventually } from '../../tests/support/eventually.ts';
 import { sql } from '../platform/postgres/sql.ts';
+import { createWake } from '../platform/work/wake.ts';
+import { queuesChannel } from './channels.ts';
 import type { PushCircuit } from './domain/push-circuit.ts';
 import { defaultSettings } from './domain/queue-settings.ts';
+import { slowQueue } from './queue-limits.ts';
 import { changeCircuit, createQueues, writeConfiguredQueues, type ConfiguredQueue } from './queues.ts';
 
 let database: TestDatabase;
@@ -106,4 +110,25 @@ test('a circuit that is noted while the rows are read stays', async () => {
   assert.deepEqual([queues.circuitOf('noted'), queues.circuitOf('other')], [open, null]);
   await queues.refresh();
   assert.equal(queues.circuitOf('noted'), null);
+});
+
+test('all processes are told when the configuration, the circuit or the throttle of a queue changes', async (t) => {
+  const { db } = database;
+  const onError = (error: unknown): void => assert.fail(String(error));
+  const wake = createWake(db, { listen: true, worker: 'another', onError });
+  await wake.start();
+  t.after(() => wake.stop(AbortSignal.timeout(5000)));
+  await eventually(async () => assert.ok(wake.isListening()));
+  const isTold = async (change: () => Promise<unknown>): Promise<boolean> => {
+    const told = wake.wait(queuesChannel, 10_000, AbortSignal.timeout(10_000));
+    await eventually(async () => {
+      const rows = await db.query(sql`SELECT 1 FROM platform.idle_workers WHERE channel = ${queuesChannel}`);
+      assert.equal(rows.length, 1);
+    });
+    await change();
+    return told;
+  };
+  assert.ok(await isTold(() => writeConfiguredQueues(db, [mail])));
+  assert.ok(await isTold(() => changeCircuit(db, { queue: 'mail', url: 'http://mail' }, () => open)));
+  assert.ok(await isTold(() => slowQueue(db, 'mail', 100)));
 });

@@ -3,7 +3,9 @@ import { cleanText } from '../kernel/text.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { unnestRows } from '../platform/postgres/unnest-rows.ts';
 import { changeRow } from '../platform/work/shared-row.ts';
+import { notify } from '../platform/work/wake.ts';
 import { sql } from '../platform/postgres/sql.ts';
+import { queuesChannel } from './channels.ts';
 import type { PushCircuit } from './domain/push-circuit.ts';
 import { defaultSettings, type QueueSettings } from './domain/queue-settings.ts';
 
@@ -147,6 +149,7 @@ export async function writeConfiguredQueues(db: Database, queues: readonly Confi
       WHERE q.circuit IS NOT NULL
         AND NOT EXISTS (
           SELECT 1 FROM ${rows} WHERE configured.queue = q.queue AND configured.target = q.circuit ->> 'target')`);
+    await notify(tx, queuesChannel);
   });
 }
 
@@ -174,6 +177,7 @@ export async function changeCircuit(
           UPDATE jobs.queues
           SET circuit = ${circuit === null ? null : JSON.stringify(stored(circuit, url))}::jsonb
           WHERE queue = ${queue}`);
+        await notify(tx, queuesChannel);
       },
     },
     (circuit, nowMs) => ({ state: decide(circuit, nowMs), result: null }),
