@@ -109,13 +109,28 @@ function fewJobs({ where, orderBy }: NonNullable<Conditions['few']>): Sql {
     SELECT ${filterColumns} FROM jobs.job_queue t WHERE ${where} ORDER BY ${orderBy} LIMIT ${exactCountLimit + 1}`;
 }
 
+/**
+ * Reads as many rows as a total without a filter needs, and more of them only if the filter has left some out. So a
+ * caller who sees nearly everything does not wait longer than one who sees all.
+ */
 async function countByScan(db: Queryable, { scope, rest }: Conditions): Promise<Count> {
-  const limit = rest.length === 0 ? exactCountLimit : countScanLimit;
+  const scan = (where: Sql, limit: number): Sql => sql`
+    SELECT ARRAY[count(*), count(*) FILTER (WHERE ${allOf(rest)})] FROM (
+      SELECT ${filterColumns} FROM jobs.job_queue t WHERE ${scope} AND ${where}
+      ORDER BY t.job_id DESC LIMIT ${limit}) AS t`;
+  const isFurther = sql`t.job_id < (
+    SELECT t.job_id FROM jobs.job_queue t WHERE ${scope} ORDER BY t.job_id DESC OFFSET ${exactCountLimit} LIMIT 1)`;
   const [row] = await db.query<Counted>(sql`
-    SELECT count(*) AS scanned, count(*) FILTER (WHERE ${allOf(rest)}) AS found
-    FROM (SELECT ${filterColumns} FROM jobs.job_queue t WHERE ${scope} ORDER BY t.job_id DESC LIMIT ${limit + 1}) AS t`);
-  const found = Number(row?.found ?? 0n);
-  if ((row?.scanned ?? 0n) <= BigInt(limit)) return { total: found, isEstimate: false };
+    WITH first AS MATERIALIZED (SELECT (${scan(sql`true`, exactCountLimit + 1)}) AS counts)
+    SELECT counts[1] + COALESCE(further[1], 0) AS scanned, counts[2] + COALESCE(further[2], 0) AS found
+    FROM first CROSS JOIN LATERAL (
+      SELECT CASE WHEN counts[1] > ${exactCountLimit} AND counts[2] <= ${exactCountLimit}
+                  THEN (${scan(isFurther, countScanLimit - exactCountLimit)}) END AS further
+      -- Otherwise it would be read once for each of its two uses.
+      OFFSET 0) AS second`);
+  const { scanned, found } = { scanned: Number(row?.scanned ?? 0n), found: Number(row?.found ?? 0n) };
+  const isAll = scanned <= (rest.length === 0 ? exactCountLimit : countScanLimit);
+  if (isAll && found <= exactCountLimit) return { total: found, isEstimate: false };
   return { total: Math.max(await estimate(db, sql`${scope} AND ${allOf(rest)}`), found), isEstimate: true };
 }
 
