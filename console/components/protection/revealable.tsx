@@ -7,6 +7,7 @@ import { usePageKeys } from '../navigation/use-page-keys.ts';
 import { useApi } from '../session/api-context.ts';
 import { useMay } from '../session/use-may.ts';
 import { useText } from '../text/use-text.ts';
+import type { ApiAnswer } from '../../lib/api/api-client.ts';
 import styles from './protection.module.css';
 import { RevealContext, type Reveal } from './reveal-context.ts';
 import { protectionTexts } from './texts/protection-texts.ts';
@@ -17,8 +18,8 @@ type Props<Revealed> = Readonly<{
   /** Of `POST …/reveal`. */
   path: string;
   permission: string;
-  /** Gets what the server revealed; null while parts are covered. */
-  children: (revealed: Revealed | null) => ReactNode;
+  /** Gets what the server revealed, also as it was sent; null while parts are covered. */
+  children: (revealed: Revealed | null, text: string | null) => ReactNode;
 }>;
 
 /**
@@ -29,17 +30,17 @@ export function Revealable<Revealed>({ isMasked, path, permission, children }: P
   const t = useText(protectionTexts);
   const api = useApi();
   const may = useMay(permission);
-  const [revealed, setRevealed] = useState<Revealed | null>(null);
+  const [answer, setAnswer] = useState<ApiAnswer<Revealed> | null>(null);
   const [isAsking, setAsking] = useState(false);
   const reveal = useMemo<Reveal>(() => ({ ask: () => setAsking(true), refusal: may.reason }), [may.reason]);
   return (
     <RevealContext value={reveal}>
-      {revealed !== null ? (
-        <Revealed onHide={() => setRevealed(null)} />
+      {answer !== null ? (
+        <Revealed onHide={() => setAnswer(null)} />
       ) : isMasked ? (
         <Covered reveal={reveal} />
       ) : null}
-      {children(revealed)}
+      {children(answer?.value ?? null, answer?.text ?? null)}
       <ConfirmDialog
         onEnd={() => setAsking(false)}
         confirmation={
@@ -50,7 +51,7 @@ export function Revealable<Revealed>({ isMasked, path, permission, children }: P
                 consequence: t.revealConsequence,
                 fields: [reasonField(t.reason, t.reasonHint)],
                 perform: async (values) =>
-                  setRevealed((await api.send<Revealed>('POST', path, { body: values })).value),
+                  setAnswer(await api.send<Revealed>('POST', path, { body: values })),
               }
             : null
         }

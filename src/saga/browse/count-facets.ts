@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/postgres/database.ts';
-import { sql } from '../../platform/postgres/sql.ts';
+import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { conditions, countMatching, exactCountLimit, type SagaCount, type SagaFilter } from './list-sagas.ts';
 
 /** What sagas are counted by. */
@@ -20,6 +20,14 @@ export type Facets = Readonly<{
 
 const listedValues = 20;
 
+/** If few match, the order of creation would only make the planner scan all others in it. */
+function newest(filter: SagaFilter, areMany: boolean): Sql {
+  const all = sql`
+    SELECT t.status, t.workflow_name, t.waiting_for, t.needs_attention, t.stuck_step, t.current_step, t.definition_hash
+    FROM saga.saga_states t WHERE ${conditions(filter)}`;
+  return areMany ? sql`${all} ORDER BY t.created_at DESC, t.id DESC LIMIT ${exactCountLimit}` : all;
+}
+
 type FacetRow = Readonly<{
   field: FacetField | null;
   value: string | null;
@@ -35,9 +43,7 @@ export async function countFacets(db: Queryable, filter: SagaFilter): Promise<Fa
       SELECT t.status::text AS status, t.workflow_name::text AS workflow_name, t.waiting_for, t.needs_attention,
              CASE WHEN t.status <> 'COMPLETED'
                   THEN d.definition -> 'steps' -> COALESCE(t.stuck_step, t.current_step) ->> 'name' END AS step
-      FROM (
-        SELECT t.* FROM saga.saga_states t WHERE ${conditions(filter)}
-        ORDER BY t.created_at DESC, t.id DESC LIMIT ${exactCountLimit}) AS t
+      FROM (${newest(filter, count.isEstimate)}) AS t
       LEFT JOIN saga.workflow_definitions d ON d.hash = t.definition_hash
     )
     SELECT CASE WHEN GROUPING(status) = 0 THEN 'status' WHEN GROUPING(workflow_name) = 0 THEN 'workflow_name'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { sql } from '../../../src/platform/postgres/sql.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { ParticipantScript } from '../../support/saga-participant.ts';
 import { step } from '../../support/saga-system.ts';
 import { assertAccessible } from '../../support/console/assert-accessible.ts';
@@ -288,18 +289,56 @@ describeConsole('sagas', (browser) => {
 describeConsole('sagas of a server that asks who one is', (browser) => {
   let system: ConsoleSystem;
   before(async () => {
-    // Nobody listens there, so the saga waits.
+    // Nobody listens there, so sagas wait.
     const services = { shop: { type: 'http', base_url: 'http://127.0.0.1:9' } };
-    system = await startGuardedConsole({ more: { services } });
-  });
-  after(() => system.drop());
-
-  test('who may only look sees every button, and the right that it needs', async (t) => {
+    const protect = { rules: [{ fields: ['**.card'], patterns: ['email'] }] };
+    system = await startGuardedConsole({ more: { services, protect } });
     const steps = [{ name: 'pay', service: 'shop', method: 'POST /pay', compensate: 'POST /refund' }];
     const yaml = JSON.stringify({ name: 'buy', steps });
     assert.equal((await system.api.post('/api/v1/workflows', { workflow_yaml: yaml })).status, 201);
-    const body = { workflow_name: 'buy' };
-    const { body: started } = await system.api.post<{ saga_id: string }>('/api/v1/sagas', body);
+  });
+  after(() => system.drop());
+
+  async function start(payload: object): Promise<string> {
+    const body = { workflow_name: 'buy', payload };
+    return (await system.api.post<{ saga_id: string }>('/api/v1/sagas', body)).body.saga_id;
+  }
+
+  test('protected parts are revealed with a reason, until the saga changes', async (t) => {
+    const id = await start({ card: '4111-1111', sku: 'shoe' });
+    const protectedPart = /4111-1111/;
+    // As if it were stuck: nothing changes while one looks.
+    await eventually(async () => {
+      const [row] = await system.db.query(sql`
+        UPDATE saga.saga_states
+        SET status = 'RUNNING', needs_attention = true, stuck_step = 0, stuck_op = 'EXECUTE', wake_at = NULL,
+            stuck_reason = 'no account of jane@example.com', waiting_for = NULL, waiting_since = NULL
+        WHERE id = ${id} AND lease_owner IS NULL AND status = 'RUNNING'
+        RETURNING id`);
+      assert.ok(row !== undefined);
+    });
+    const path = `/sagas/${id}`;
+    const auditor = await openConsole(t, { browser, system, as: 'sys_auditor', path });
+    await auditor.getByRole('button', { name: /^Reveal/, description: /saga:payloads:view/ }).waitFor();
+    const page = await openConsole(t, { browser, system, path });
+    await page.locator('mark', { hasText: '[masked]' }).first().waitFor();
+    assert.doesNotMatch((await page.textContent('body')) ?? '', protectedPart);
+    await page.keyboard.press('v');
+    await page.getByRole('alertdialog').getByLabel('Reason').fill('ticket 4711');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('no account of jane@example.com').first().waitFor();
+    const payload = page.getByRole('region', { name: 'Payload of the saga' });
+    await payload.getByText('"card": "4111-1111"').waitFor();
+    const acts = await system.db.query(sql`
+      SELECT reason FROM audit.events WHERE action = 'saga:payloads:view' AND resource = ${`saga/sagas/${id}`}`);
+    assert.deepEqual(acts, [{ reason: 'ticket 4711' }]);
+    await page.keyboard.press('v');
+    await page.getByText('no account of jane@example.com').first().waitFor({ state: 'detached' });
+    assert.doesNotMatch((await page.textContent('body')) ?? '', protectedPart);
+  });
+
+  test('who may only look sees every button, and the right that it needs', async (t) => {
+    const started = { saga_id: await start({}) };
     const page = await openConsole(t, { browser, system, as: 'sys_auditor', path: '/sagas' });
     await page.locator(`[data-row-id="${started.saga_id}"]`).getByRole('checkbox').check();
     const bulk = { name: /^Retry the stuck/, description: /saga:sagas:repair/ };

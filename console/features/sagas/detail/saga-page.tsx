@@ -5,16 +5,18 @@ import { LinkButton } from '../../../components/button/link-button.tsx';
 import { Page } from '../../../components/navigation/page.tsx';
 import { usePageKeys } from '../../../components/navigation/use-page-keys.ts';
 import { PayloadViews } from '../../../components/payload/payload-views.tsx';
+import { Revealable } from '../../../components/protection/revealable.tsx';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { findNeighbours } from '../../../lib/kept-list.ts';
 import { loadedOf } from '../../../lib/loaded.ts';
+import type { SagaWithSteps } from '../../../lib/server-shapes.ts';
 import { bytesOf, payloadText } from '../payload-of.ts';
 import { SagaFacts } from '../saga-facts.tsx';
 import { sagaList } from '../saga-list.ts';
 import { Situation } from '../situation.tsx';
 import { sagasTexts } from '../texts/sagas-texts.ts';
-import { useSaga, type ReadSaga, type SagaHandle } from '../use-saga.ts';
+import { orderedLog, sagaPath, useSaga, type ReadSaga, type SagaHandle } from '../use-saga.ts';
 import { SagaStatus } from '../waiting-for.tsx';
 import { AttemptPanel } from './attempt-panel.tsx';
 import styles from './detail.module.css';
@@ -58,7 +60,7 @@ export function SagaPage() {
         onRetry={() => void handle.readAgain()}
         renderEmpty={() => null}
       >
-        {(read) => <SagaView read={read} handle={handle} readAt={handle.query.dataUpdatedAt} />}
+        {(read) => <ProtectedView read={read} handle={handle} />}
       </LoadedPanel>
     </Page>
   );
@@ -68,6 +70,32 @@ type ViewProps = Readonly<{ read: ReadSaga; handle: SagaHandle }>;
 
 function Actions({ read, handle }: ViewProps) {
   return <SagaActions actions={useSagaActions(read.saga, handle)} />;
+}
+
+/** What was revealed is a copy of its moment: when the saga has changed, it is covered again. */
+function ProtectedView({ read, handle }: ViewProps) {
+  const { saga, log } = read;
+  const readAt = handle.query.dataUpdatedAt;
+  return (
+    <Revealable<SagaWithSteps>
+      key={`${saga.saga_id} ${saga.updated_at}`}
+      isMasked={[saga, ...log].some(({ masked }) => masked === true)}
+      path={`${sagaPath(saga.saga_id)}/reveal`}
+      permission="saga:payloads:view"
+    >
+      {(revealed, text) => (
+        <SagaView
+          read={
+            revealed === null || text === null
+              ? read
+              : { saga: revealed.saga, log: orderedLog(revealed.step_logs), text }
+          }
+          handle={handle}
+          readAt={readAt}
+        />
+      )}
+    </Revealable>
+  );
 }
 
 function SagaView({ read, handle, readAt }: ViewProps & Readonly<{ readAt: number }>) {
