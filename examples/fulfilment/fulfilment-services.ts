@@ -43,20 +43,28 @@ const payment: Deeds = {
     if (kind === 'flaky' && attempt === 1) return refuse(500, 'something went wrong here');
     return { status: 200, body: { charge_id: `c-${orderId}` } };
   },
-  undo: ({ kind }) =>
-    kind === 'closed-card' ? refuse(422, 'the card is closed: pay it back by hand') : { status: 204 },
+  undo({ kind, attempt }) {
+    if (kind === 'closed-card') return refuse(422, 'the card is closed: pay it back by hand');
+    if (kind === 'late-refund' && attempt < refundedAt)
+      return refuse(429, 'too many refunds: try again later');
+    return { status: 204 };
+  },
 };
 
-/** How often it is asked for a heavy parcel before it has left. */
-const looksAtHeavy = 3;
+/** Undos are tried again for hours, with growing pauses: this one takes a few minutes. */
+const refundedAt = 9;
+
+/** How often it is asked for a parcel before it has left. */
+const looksAt: Readonly<Partial<Record<Kind, number>>> = { heavy: 3, 'made-to-order': 20 };
+const hasNoAddress: ReadonlySet<Kind> = new Set(['undeliverable', 'late-refund', 'closed-card']);
 
 function createShipping(): Deeds {
   const looks = new Map<string, number>();
   return {
     act({ kind, orderId }) {
-      if (kind === 'undeliverable' || kind === 'closed-card') return refuse(422, 'there is no such address');
+      if (hasNoAddress.has(kind)) return refuse(422, 'there is no such address');
       const seen = (looks.get(orderId) ?? 0) + 1;
-      if (kind === 'heavy' && seen < looksAtHeavy) {
+      if (seen < (looksAt[kind] ?? 0)) {
         looks.set(orderId, seen);
         return { status: 202 };
       }

@@ -49,9 +49,11 @@ test('the demo shows sagas that are done, that are undone, and one that needs at
     plain: ['COMPLETED', 'none'],
     flaky: ['COMPLETED', 'none'],
     heavy: ['COMPLETED', 'none'],
+    'made-to-order': ['RUNNING', 'none'],
     'sold-out': ['FAILED', 'none'],
     declined: ['FAILED', 'done'],
     undeliverable: ['FAILED', 'done'],
+    'late-refund': ['COMPENSATING', 'running'],
     'closed-card': ['COMPENSATING', 'stuck'],
   };
   const seen = await eventually(
@@ -61,6 +63,7 @@ test('the demo shows sagas that are done, that are undone, and one that needs at
         const saga = found.get(kind);
         assert.deepEqual([saga?.status, saga?.compensation], end, kind);
       }
+      assert.match(found.get('late-refund')?.log ?? '', /COMPENSATE charge FAILED, COMPENSATE/);
       assert.ok(stuckId !== undefined);
       return found;
     },
@@ -75,6 +78,10 @@ test('the demo shows sagas that are done, that are undone, and one that needs at
   assert.equal(
     seen.get('declined')?.log,
     'EXECUTE reserve SUCCESS, EXECUTE charge FAILED, COMPENSATE reserve SUCCESS',
+  );
+  assert.match(
+    seen.get('late-refund')?.log ?? '',
+    /EXECUTE dispatch FAILED, COMPENSATE charge FAILED, COMPENSATE charge/,
   );
   assert.match(seen.get('closed-card')?.stuck ?? '', /the card is closed/);
 
