@@ -241,6 +241,7 @@ TABLE dlq.message_history
     target_topic text
     published_sha256 bytea
     version integer
+    original_topic text
 TABLE dlq.message_versions
     message_id uuid NOT NULL
     version integer NOT NULL

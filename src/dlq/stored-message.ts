@@ -4,7 +4,7 @@ import { isUuid } from '../kernel/uuid.ts';
 import { scopeOfItem } from '../platform/http/access/item-scope.ts';
 import type { ItemScope } from '../platform/http/access/route-access.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
-import { sql } from '../platform/postgres/sql.ts';
+import { sql, type Sql } from '../platform/postgres/sql.ts';
 import type { MessageState, Status } from './domain/message.ts';
 import type { UnreadableCode } from './domain/payloads.ts';
 
@@ -89,8 +89,26 @@ export function messageNotFound(id: string): AppError {
   return new AppError('SYS_DLQ_NOT_FOUND', 'not_found', `dlq message not found: ${id}`);
 }
 
+/** The history outlives the message: of a deleted one the topic in its last entry counts. */
+export function historyScope(db: Queryable): ItemScope {
+  return messageScopeOf(
+    db,
+    (id) => sql`
+      UNION ALL
+      (SELECT h.original_topic AS topic FROM dlq.message_history h
+       WHERE h.message_id = ${id} AND h.original_topic IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM dlq.dlq_messages m WHERE m.id = ${id})
+         AND NOT EXISTS (SELECT 1 FROM dlq.dlq_messages_archive a WHERE a.id = ${id})
+       ORDER BY h.id DESC LIMIT 1)`,
+  );
+}
+
 /** A role may be narrowed to topics; the original topic of the message counts. */
 export function messageScope(db: Queryable): ItemScope {
+  return messageScopeOf(db, () => sql``);
+}
+
+function messageScopeOf(db: Queryable, others: (id: string) => Sql): ItemScope {
   return scopeOfItem('topics', {
     param: 'id',
     read: parseMessageId,
@@ -98,7 +116,8 @@ export function messageScope(db: Queryable): ItemScope {
       const rows = await db.query<{ topic: string }>(sql`
         SELECT original_topic AS topic FROM dlq.dlq_messages WHERE id = ${id}
         UNION ALL
-        SELECT original_topic AS topic FROM dlq.dlq_messages_archive WHERE id = ${id}`);
+        SELECT original_topic AS topic FROM dlq.dlq_messages_archive WHERE id = ${id}
+        ${others(id)}`);
       return rows.length === 0 ? undefined : rows.map(({ topic }) => topic);
     },
     notFound: messageNotFound,

@@ -339,3 +339,18 @@ test('a narrowed admin reaches every item in scope', async () => {
     );
   }
 });
+
+test('the history of a deleted message is shown to those whose role covers its topic', async () => {
+  const admin = await guarded.as(['sys_admin']);
+  const narrowed = await guarded.as(['narrow_sys_auditor']);
+  for (const [side, status] of [
+    ['in', 200],
+    ['out', 404],
+  ] as const) {
+    const path = `/api/v1/dlq/messages/${await makeMessage(side)}`;
+    assert.equal((await admin.delete(path)).status, 200);
+    assert.equal((await admin.get(`${path}/history`)).status, 200);
+    const { status: found, text } = await narrowed.get(`${path}/history`);
+    assert.equal(found, status, text);
+  }
+});

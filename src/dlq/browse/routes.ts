@@ -12,7 +12,7 @@ import { readClock } from '../../platform/postgres/read-clock.ts';
 import { masksOf, messageTag, presentWholeMessage, timestamp } from '../present.ts';
 import * as schemas from '../schemas.ts';
 import { accountSources, sourceScope } from '../sources.ts';
-import { messageScope, parseMessageId } from '../stored-message.ts';
+import { historyScope, messageScope, parseMessageId } from '../stored-message.ts';
 import { getMessage, measureMessage } from './find-message.ts';
 import { addGroupRoutes } from './group-routes.ts';
 import { listTopics } from './list-topics.ts';
@@ -101,7 +101,7 @@ function addMessageRoutes(app: HttpApp, { db, payloads, masking }: BrowseDeps): 
   app.get(
     `${root}/messages/:id/history`,
     {
-      config: { access: { permission: 'dlq:messages:view', scope: messageScope(db) } },
+      config: { access: { permission: 'dlq:messages:view', scope: historyScope(db) } },
       schema: {
         operationId: 'getMessageHistory',
         summary: 'Get every transition of a message',

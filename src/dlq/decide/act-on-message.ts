@@ -188,9 +188,9 @@ export async function addHistory(
   await tx.query(sql`
     INSERT INTO dlq.message_history
       (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,
-       version)
+       version, original_topic)
     SELECT id, ${change.event}, ${actor}, ${reason}, ${change.from}, ${change.to}, retry_count, attempt_no,
-           lease_epoch, ${change.detail ?? null}, ${change.version ?? null}::int
+           lease_epoch, ${change.detail ?? null}, ${change.version ?? null}::int, original_topic
     FROM ${change.table ?? live} WHERE id = ${id}`);
 }
 

@@ -36,8 +36,10 @@ export async function decideMessages(
       FOR UPDATE OF t SKIP LOCKED
     ), ${changeOf(kind)}, noted AS (
       INSERT INTO dlq.message_history
-        (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
-      SELECT id, ${event}, ${actor}, ${reason}, was, ${becomes}, retry_count, attempt_no, lease_epoch, ${detail}
+        (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,
+         original_topic)
+      SELECT id, ${event}, ${actor}, ${reason}, was, ${becomes}, retry_count, attempt_no, lease_epoch, ${detail},
+             original_topic
       FROM changed
     )
     SELECT id FROM changed`);
@@ -57,7 +59,7 @@ const rules: Readonly<Record<Decision, Rule>> = {
 };
 
 function changeOf(kind: Decision): Sql {
-  const row = sql`t.id, picked.status AS was, t.retry_count, t.attempt_no, t.lease_epoch`;
+  const row = sql`t.id, picked.status AS was, t.retry_count, t.attempt_no, t.lease_epoch, t.original_topic`;
   switch (kind) {
     case 'reopen':
       return sql`changed AS (

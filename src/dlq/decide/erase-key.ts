@@ -171,11 +171,16 @@ async function deleteMessages(tx: Queryable, ids: readonly string[]): Promise<vo
 
 /** What other tables quote of the messages: errors and hashes. Returns how many redrive items there were. */
 async function eraseTraces(tx: Queryable, act: Act, ids: readonly string[]): Promise<number> {
-  await tx.query(sql`DELETE FROM dlq.message_history WHERE message_id = ANY(${ids}::uuid[])`);
   await tx.query(sql`
+    WITH gone AS (
+      DELETE FROM dlq.message_history WHERE message_id = ANY(${ids}::uuid[]) RETURNING id, message_id, original_topic
+    )
     INSERT INTO dlq.message_history
-      (message_id, event, actor, reason, retry_count, attempt_no, lease_epoch)
-    SELECT id, 'erased', ${act.actor.id}, ${act.reason}, 0, 0, 0 FROM unnest(${ids}::uuid[]) AS erased (id)`);
+      (message_id, event, actor, reason, retry_count, attempt_no, lease_epoch, original_topic)
+    SELECT erased.id, 'erased', ${act.actor.id}, ${act.reason}, 0, 0, 0,
+           (SELECT gone.original_topic FROM gone
+            WHERE gone.message_id = erased.id AND gone.original_topic IS NOT NULL ORDER BY gone.id DESC LIMIT 1)
+    FROM unnest(${ids}::uuid[]) AS erased (id)`);
   await tx.query(sql`
     UPDATE platform.notify_events SET summary = 'erased'
     WHERE slice = 'dlq' AND item_id = ANY(${ids}::text[])`);

@@ -266,9 +266,11 @@ async function insertArrivals(
     await tx.query(sql`
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
-         topic, partition, "offset", detail)
-      VALUES (${row.id}, ${eventOf[kind]}, 'ingest', ${from.status}, ${to.status}, ${to.retryCount}, ${to.attemptNo},
-              ${row.epoch}, ${leased.topic}, ${leased.partition}, ${letter.record.offset}, ${letter.errorMessage})`);
+         topic, partition, "offset", detail, original_topic)
+      SELECT ${row.id}::uuid, ${eventOf[kind]}, 'ingest', ${from.status}, ${to.status}, ${to.retryCount}, ${to.attemptNo},
+              ${row.epoch}, ${leased.topic}, ${leased.partition}, ${letter.record.offset}, ${letter.errorMessage},
+             t.original_topic
+      FROM dlq.dlq_messages t WHERE t.id = ${row.id}`);
   }
 }
 

@@ -90,9 +90,9 @@ export async function claimMessages(
     also: sql`, noted AS (
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, target_topic,
-         published_sha256, version, detail)
+         published_sha256, version, detail, original_topic)
       SELECT id, 'retry_started', ${actor}, 'PENDING', 'RETRYING', retry_count, attempt_no, claim_epoch,
-             original_topic, published_sha256, NULLIF(version, 0), ${detail}
+             original_topic, published_sha256, NULLIF(version, 0), ${detail}, original_topic
       FROM claimed
     )${also}`,
     rowOrder: sql`created_at_order, id`,

@@ -157,10 +157,10 @@ function addHistory(
     ), noted AS (
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
-         topic, partition, "offset", detail)
+         topic, partition, "offset", detail, original_topic)
       SELECT id, ${events[kind]}, ${actor}, 'RETRYING', status, retry_count, attempt_no, lease_epoch,
              CASE WHEN ${kind} IN ('published', 'failed', 'unknown') THEN original_topic END,
-             partition, "offset", detail
+             partition, "offset", detail, original_topic
       FROM ended
     )${recordEnd(recorded, kind)}`;
   return kind === 'failed' || kind === 'unknown' ? sql`${noted}${notifyDead(sql`ended`)}` : noted;
@@ -243,10 +243,10 @@ async function insertLateEnd(
     WITH ended AS (
       INSERT INTO dlq.message_history
         (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch,
-         topic, partition, "offset", detail)
+         topic, partition, "offset", detail, original_topic)
       SELECT ${row.id}::uuid, ${events[outcome.end]}, ${late.actor}, ${row.status}, ${row.status},
              ${row.retry_count}::int, ${row.attempt_no}::int, ${late.epoch}::bigint, ${row.original_topic},
-             ${at.partition}::int, ${at.offset}::bigint, ${detail}
+             ${at.partition}::int, ${at.offset}::bigint, ${detail}, ${row.original_topic}
       WHERE NOT EXISTS (
         SELECT 1 FROM dlq.message_history
         WHERE message_id = ${row.id}::uuid AND event = ${events[outcome.end]}
@@ -268,8 +268,10 @@ export async function reapAttempts(db: Queryable, id?: string): Promise<number> 
                    'the lease expired during the retry' AS detail`,
     also: sql`, noted AS (
       INSERT INTO dlq.message_history
-        (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
-      SELECT id, 'lease_expired', 'reaper', 'RETRYING', status, retry_count, attempt_no, lease_epoch, detail
+        (message_id, event, actor, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,
+         original_topic)
+      SELECT id, 'lease_expired', 'reaper', 'RETRYING', status, retry_count, attempt_no, lease_epoch, detail,
+             original_topic
       FROM reaped
     ), lost AS (
       UPDATE dlq.redrive_items i

@@ -37,10 +37,12 @@ export async function reopenItems(
       UPDATE dlq.dlq_messages t SET status = 'PENDING', retry_count = 0, lease_lost = false
       FROM picked
       WHERE t.id = picked.id
-      RETURNING t.id, picked.status AS was, t.retry_count, t.attempt_no, t.lease_epoch
+      RETURNING t.id, picked.status AS was, t.retry_count, t.attempt_no, t.lease_epoch, t.original_topic
     )
     INSERT INTO dlq.message_history
-      (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail)
-    SELECT id, 'reopened', ${actor}, ${reason}, was, 'PENDING', retry_count, attempt_no, lease_epoch, ${redriveDetail(id)}
+      (message_id, event, actor, reason, status_from, status_to, retry_count, attempt_no, lease_epoch, detail,
+       original_topic)
+    SELECT id, 'reopened', ${actor}, ${reason}, was, 'PENDING', retry_count, attempt_no, lease_epoch, ${redriveDetail(id)},
+           original_topic
     FROM reopened`);
 }

@@ -1,0 +1,1 @@
+ALTER TABLE dlq.message_history DROP COLUMN original_topic;
