@@ -19,7 +19,8 @@ export type GuardedSystem = Readonly<{
   drop(): Promise<void>;
 }>;
 
-export type GuardedOptions = Pick<TestSystemOptions, 'kafka'> & Readonly<{ auth?: object; more?: object }>;
+export type GuardedOptions = Pick<TestSystemOptions, 'kafka' | 'logger'> &
+  Readonly<{ auth?: object; more?: object }>;
 
 /** What narrows the role `narrow_<role>`: names that begin with `in`. */
 export const inScope = { topics: ['in.*'], queues: ['in-*'], destinations: ['in-*'], workflows: ['in-*'] };
@@ -32,7 +33,7 @@ const narrowed = Object.fromEntries(
 );
 
 export async function startGuardedSystem(options: GuardedOptions = {}): Promise<GuardedSystem> {
-  const { auth = {}, more = {}, kafka = 'off' } = options;
+  const { auth = {}, more = {}, kafka = 'off', logger } = options;
   const issuer = await startIssuer([...everyRole]);
   const folder = await mkdtemp(join(tmpdir(), 'redrive-auth-'));
   const file = join(folder, 'config.yaml');
@@ -52,7 +53,7 @@ export async function startGuardedSystem(options: GuardedOptions = {}): Promise<
     }),
   );
   const env = { CONFIG_PATH: file };
-  const system = await startTestSystem({ kafka, env });
+  const system = await startTestSystem({ kafka, env, ...(logger === undefined ? {} : { logger }) });
   const withToken = (token: string): ApiClient =>
     createApiClient(system.url, { authorization: `Bearer ${token}` });
   const tokenOf: GuardedSystem['tokenOf'] = (roles, claims = {}) => issuer.sign({ roles, ...claims });

@@ -15,7 +15,10 @@ export type PathNode = {
 };
 
 /** Where a document is, seen from the paths. */
-export type Place = Readonly<{ nodes: readonly PathNode[]; action: ProtectAction | null }>;
+export type Place = Readonly<{ nodes: readonly PathNode[]; action: ProtectAction | null }> & {
+  /** Behind every name that no path has here: most names are such. Made when it is first needed. */
+  rest?: Place;
+};
 
 export type FieldPath = Readonly<{ path: string; action: ProtectAction }>;
 
@@ -45,15 +48,20 @@ export function compilePaths(paths: readonly FieldPath[]): Place {
 export function stepInto(place: Place, name: string): Place {
   if (place.nodes.length === 0) return nowhere;
   const lower = name.toLowerCase();
-  const nodes: PathNode[] = [];
-  for (const node of place.nodes) {
-    const named = node.literal.get(lower);
-    if (named !== undefined) nodes.push(named);
-    if (node.any !== null) nodes.push(node.any);
-    if (node.isDeep) nodes.push(node);
+  if (place.nodes.some(({ literal }) => literal.has(lower))) return placeBehind(place, lower);
+  return (place.rest ??= placeBehind(place, null));
+}
+
+function placeBehind({ nodes }: Place, name: string | null): Place {
+  const next: PathNode[] = [];
+  for (const node of nodes) {
+    const named = name === null ? undefined : node.literal.get(name);
+    if (named !== undefined) next.push(named);
+    if (node.any !== null) next.push(node.any);
+    if (node.isDeep) next.push(node);
   }
-  if (nodes.length === 0) return nowhere;
-  const all = closure(nodes);
+  if (next.length === 0) return nowhere;
+  const all = closure(next);
   return {
     nodes: all,
     action: all.reduce<ProtectAction | null>((one, { action }) => strongest(one, action), null),

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { cardNumbersIn, type Span } from './card-numbers.ts';
+import { emailAddressesIn } from './email-addresses.ts';
 import { betweenMasks, type Cover } from './mask.ts';
 import type { ProtectAction } from './protect-rule.ts';
 
@@ -8,6 +9,8 @@ import type { ProtectAction } from './protect-rule.ts';
  * which never backtracks, and what else looks at a text passes over it once.
  */
 export type Pattern = Readonly<{
+  /** False if nothing in the text is one; a cheap check. */
+  mayMatch: (text: string) => boolean;
   find: (text: string) => readonly Span[];
   /** What begins a match is one too, unless it is very short. So the beginning of a text can be looked at alone. */
   isBounded: boolean;
@@ -15,13 +18,8 @@ export type Pattern = Readonly<{
 
 /** The patterns that every configuration has. */
 export const builtInPatterns: Readonly<Record<string, Pattern>> = {
-  email: {
-    ...expression('[\\pL\\pN._%+-]{1,64}@(?:[\\pL\\pN-]{1,63}\\.){1,8}[\\pL\\pN-]{1,63}', (text) =>
-      text.includes('@'),
-    ),
-    isBounded: true,
-  },
-  pan: { find: cardNumbersIn, isBounded: true },
+  email: { mayMatch: (text) => text.includes('@'), find: emailAddressesIn, isBounded: true },
+  pan: { mayMatch: (text) => /\d(?:[ -]?\d){12}/.test(text), find: cardNumbersIn, isBounded: true },
   /** Tokens behind `Bearer`, and JSON Web Tokens anywhere. */
   bearer: {
     ...expression('(?i:bearer)[ \\t]+[\\w.~+/=-]+|eyJ[\\w-]+\\.[\\w-]+(?:\\.[\\w-]*)*', (text) =>
@@ -41,12 +39,11 @@ function expression(text: string, mayMatch: (text: string) => boolean): Pattern 
   const compiled = RE2JS.compile(text);
   const find = (searched: string): readonly Span[] => {
     const spans: Span[] = [];
-    if (!mayMatch(searched)) return spans;
     const matcher = compiled.matcher(searched);
     while (matcher.find()) if (matcher.end() > matcher.start()) spans.push([matcher.start(), matcher.end()]);
     return spans;
   };
-  return { find, isBounded: false };
+  return { mayMatch, find, isBounded: false };
 }
 
 /** The text with all matches covered. */
@@ -55,7 +52,9 @@ export function maskMatches(
   patterns: readonly Readonly<{ pattern: Pattern; action: ProtectAction }>[],
   cover: Cover,
 ): string {
-  return patterns.reduce(
+  const possible = patterns.filter(({ pattern }) => pattern.mayMatch(text));
+  if (possible.length === 0) return text;
+  return possible.reduce(
     (shown, { pattern, action }) =>
       betweenMasks(shown, (part) => coverSpans(part, pattern.find(part), (match) => cover(match, action))),
     text,

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { dimensions } from '../access/scope.ts';
+import { emailAddressesIn } from './email-addresses.ts';
 import { MASK } from './mask.ts';
-import { createProtection, searchedChars, type Masks } from './protection.ts';
+import { compilePattern } from './patterns.ts';
+import { createProtection, longestMatch, maskBeginning, searchedChars, type Masks } from './protection.ts';
 import type { ProtectRule } from './protect-rule.ts';
 
 const rule: ProtectRule = {
@@ -92,6 +95,21 @@ test('patterns find what they are for, in texts, numbers and names', () => {
   assert.equal(masks.json(String.raw`{"x":"a\u0040b.example"}`), '{"x": "[masked]"}');
 });
 
+test('addresses of e-mail are found as the expression says that describes them', () => {
+  const described = compilePattern('[\\pL\\pN._%+-]{1,64}@(?:[\\pL\\pN-]{1,63}\\.){1,8}[\\pL\\pN-]{1,63}');
+  const part = fc.oneof(
+    fc.constantFrom('a', '@', '.', '-', '行', '𝒳', ' ', 'b'.repeat(70), 'a.b.'),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+      const text = parts.join('').toWellFormed();
+      assert.deepEqual(emailAddressesIn(text), described.find(text));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
 test('an expression of the configuration is RE2, so no text makes it slow', () => {
   const masks = masksFor([{ patterns: ['slow'] }], { slow: '(a+)+$' });
   const startedAt = performance.now();
@@ -113,6 +131,79 @@ test('errors that quote a protected field are covered', () => {
     assert.ok(!shown.includes('hunter2') && shown.includes(MASK), shown);
     assert.equal(masks.text(shown), shown);
   }
+});
+
+test('texts of a document that quote a protected field are covered, however large it is', () => {
+  for (const rules of [[{ fields: ['**.password'] }], [{ fields: ['**.password'], patterns: ['email'] }]]) {
+    const masks = masksFor(rules);
+    const shown = masks.json(JSON.stringify({ error: 'failed on {"password":"hunter2"}', password: 1 }));
+    assert.equal(shown, '{"error": "failed on {\\"password\\":[masked]}", "password": "[masked]"}');
+  }
+  const large = JSON.stringify({
+    filler: 'x'.repeat(2 * searchedChars),
+    error: 'password=hunter2',
+    last: 'shown',
+  });
+  const { error, last } = shownJson(masksFor([{ fields: ['**.password'] }]), JSON.parse(large)) as Record<
+    string,
+    string
+  >;
+  assert.deepEqual([error, last], ['password=[masked]', 'shown']);
+});
+
+test('masks make nothing much longer: what would grow more is covered as a whole', () => {
+  const masks = masksFor([{ fields: ['**.a'], patterns: ['digit'], action: 'hash' }], { digit: '[0-9]' });
+  const many = JSON.stringify({ a: Array.from({ length: 10_000 }, () => 1) });
+  assert.equal(masks.json(many), JSON.stringify(MASK));
+  assert.equal(
+    masks.json(JSON.stringify({ b: 'x', nested: many })),
+    JSON.stringify({ b: 'x', nested: MASK }).replaceAll(',', ', ').replaceAll('":', '": '),
+  );
+  assert.equal(masks.text('1'.repeat(10_000)), MASK);
+  assert.equal(masks.value(Buffer.from(many)).toString(), MASK);
+  fc.assert(
+    fc.property(json, fc.string(), (value, text) => {
+      const document = JSON.stringify({ a: value, value });
+      assert.ok(masks.json(document).length <= 2 * document.length + 1200);
+      assert.ok(masks.text(text).length <= 2 * text.length + 1200);
+    }),
+  );
+});
+
+test('a text that is cut shows no part of what is protected at its end', () => {
+  const masks = masksFor([{ patterns: ['pan'] }]);
+  const card = '4111 1111 1111 1111';
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 1, max: 300 }), (before, shown) => {
+      const whole = `${'x'.repeat(before)} ${card} ${'y'.repeat(3000)}`;
+      const read = whole.slice(0, shown + longestMatch);
+      assert.ok(!maskBeginning(masks, read, shown).includes('4'));
+    }),
+  );
+});
+
+test('rules of several dimensions are for the items of each, and a rule without names for all', () => {
+  const glob = fc.constantFrom('*', 'a*', 'b', 'a.b');
+  const name = fc.constantFrom('a', 'b', 'a.b', 'ab', 'c');
+  const dimension = fc.constantFrom(...dimensions);
+  fc.assert(
+    fc.property(
+      fc.dictionary(dimension, fc.array(glob, { minLength: 1, maxLength: 2 })),
+      dimension,
+      name,
+      (named, asked, itemName) => {
+        const protection = createProtection({
+          rules: [{ ...rule, names: named, fields: ['x'] }],
+          patterns: {},
+          hashKey: null,
+        });
+        const matches = (pattern: string): boolean =>
+          new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`).test(itemName);
+        const isMeant = Object.keys(named).length === 0 || (named[asked] ?? []).some(matches);
+        assert.equal(protection.of(asked, [itemName]).isEmpty, !isMeant);
+      },
+    ),
+  );
 });
 
 test('what cannot be understood is covered as a whole', () => {

@@ -168,7 +168,8 @@ function masksOf(parts: Parts): Masks {
     isEmpty: false,
     protectsKeys: keyAction !== null || protectsTexts,
     protectsTexts,
-    json: (document) => maskJson(document, parts.place, leafMask(parts))?.text ?? JSON.stringify(MASK),
+    json: (document) =>
+      maskJson(document, parts.place, leafMask(parts, document))?.text ?? JSON.stringify(MASK),
     value: (value) => maskValue(parts, value),
     start: (value) => maskStart(parts, value),
     text: (shown) => (shown === null ? shown : (text(shown) as typeof shown)),
@@ -188,21 +189,30 @@ function masksOf(parts: Parts): Masks {
   return masks;
 }
 
-/** Patterns are looked for in the first characters of all texts of the document together, and in those of its names. */
-function leafMask({ cover, searched }: Parts): LeafMask {
-  if (searched.length === 0) return { cover, inText: (text) => text, inName: (name) => name };
+/**
+ * Patterns are looked for in the first characters of all texts of the document together, and in those of its names;
+ * texts may quote protected fields as well.
+ */
+function leafMask({ cover, searched, named }: Parts, document: string): LeafMask {
+  const inQuoted = named ?? ((text: string) => text);
+  if (searched.length === 0) return { cover, inText: inQuoted, inName: (name) => name };
+  // As it is written, unless characters are escaped.
+  const possible = document.includes('\\')
+    ? searched
+    : searched.filter(({ pattern }) => pattern.mayMatch(document));
   const within = (): ((text: string) => string) => {
     let left = searchedChars;
     return (text) => {
       left -= text.length;
-      return left < 0 ? MASK : maskMatches(text, searched, cover);
+      return left < 0 ? MASK : maskMatches(text, possible, cover);
     };
   };
   const inNewName = within();
+  const inNewText = within();
   const names = new Map<string, string>();
   return {
     cover,
-    inText: within(),
+    inText: (text) => inNewText(inQuoted(text)),
     inName(name) {
       const shown = names.get(name) ?? inNewName(name);
       names.set(name, shown);
@@ -216,7 +226,7 @@ function maskValue(parts: Parts, value: Buffer): Buffer {
   const { hasFields, searched } = parts;
   const text = isUtf8(value) ? value.toString('utf8') : null;
   if (text !== null && isJson(text)) {
-    const masked = maskJson(text, parts.place, leafMask(parts));
+    const masked = maskJson(text, parts.place, leafMask(parts, text));
     if (masked === null) return Buffer.from(MASK);
     return masked.isChanged ? Buffer.from(masked.text) : value;
   }
@@ -257,7 +267,7 @@ export function maskBeginning<Text extends string | null>(
 function maskStart(parts: Parts, value: Buffer): string | null {
   const { hasFields, searched, cover } = parts;
   const text = value.toString('utf8').replace(/\uFFFD{1,3}$/, '');
-  const masked = maskJson(text, parts.place, leafMask(parts));
+  const masked = maskJson(text, parts.place, leafMask(parts, text));
   if (masked !== null) return masked.text;
   if (hasFields || searched.some(({ pattern }) => !pattern.isBounded)) return MASK;
   if (/[\uFFFD\0]/.test(text)) return searched.length > 0 ? MASK : null;
