@@ -5,7 +5,7 @@ import { escapeLines, escapeText } from '../kernel/escape-text.ts';
 import { ApiError } from '../client-http/index.ts';
 import { exitCodeOf, SilentFailure, UsageError } from './exit-code.ts';
 
-/** What is said about an error: lines for a person, or with `--json` the same fields as in an answer of the API. */
+/** How an error is printed: lines for a person, or with `--json` the same fields as in an answer of the API. */
 type Explained = Readonly<{
   code: string;
   message: string;

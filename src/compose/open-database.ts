@@ -60,7 +60,7 @@ function countReloads(
 ): NonNullable<DatabaseOptions['onReload']> {
   const reloads = metrics?.counter({
     name: 'secrets_reload_total',
-    help: 'Attempts to use what a changed secret file holds.',
+    help: 'Attempts to apply a changed secret file.',
     labelNames: ['secret', 'outcome'],
   });
   for (const outcome of reloadOutcomes) reloads?.inc({ secret: 'database', outcome }, 0);

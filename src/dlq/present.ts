@@ -108,7 +108,7 @@ export function presentWholeMessage(message: Message, masks: Masks): Json {
   };
 }
 
-/** How the message is shown to whoever asks. Its original topic decides about that, and its rules are those of both topics. */
+/** How the message is shown to the caller. Its original topic decides about that, and its rules are those of both topics. */
 export function masksOf(
   masks: PayloadMasks,
   request: FastifyRequest,

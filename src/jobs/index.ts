@@ -95,7 +95,7 @@ export const jobsMigrations: MigrationSource = {
 
 /** How soon a process notices changed queue settings without LISTEN. */
 const refreshEveryMs = 2000;
-/** Renewed while the call lasts; so long a job waits after its process was lost. */
+/** Renewed while the call lasts. The job of a lost process waits this long. */
 const pushLeaseMs = 30_000;
 /** Pull workers may ask for shorter leases; if one of them expires, it is released a few seconds late. */
 const usualLeaseMs = 10_000;

@@ -1,4 +1,4 @@
-/** Bytes that may be in memory at once, shared by whoever takes part in it. */
+/** Bytes that may be in memory at once, shared by all that take from it. */
 export type ByteBudget = Readonly<{
   /** Waits for room; null where there is none in time. A share larger than the budget is given alone. */
   reserve(bytes: number): Promise<Share | null>;

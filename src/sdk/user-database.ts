@@ -149,7 +149,7 @@ type OpenPool = Readonly<{ Client: new (config: ClientConfig) => Client; options
 /** A connection to where the pool's go, with the pool's own class and credentials, but not one of the pool. */
 function newClientLike(pool: PostgresPool): Client {
   const { Client: ClientOfPool, options } = pool as unknown as OpenPool;
-  // Pools hide the password from whoever copies their options.
+  // Pools hide the password when their options are copied.
   const { password } = options;
   return new ClientOfPool({ ...options, ...(password === undefined ? {} : { password }), keepAlive: true });
 }

@@ -110,7 +110,7 @@ function addLogoutRoute(app: HttpApp, parts: LoginParts | null): void {
   );
 }
 
-/** A person reads what goes wrong here, so it is shown as a page to whoever accepts one. */
+/** A person reads what goes wrong here, so it is a page for clients that accept HTML. */
 async function forBrowsers(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -33,7 +33,7 @@ const otherDenials: Denial = {
 };
 
 /**
- * Counts denials by caller, action, resource and reason, so that whoever sends a million wrong requests causes one row.
+ * Counts denials by caller, action, resource and reason, so that a million refused requests of one caller cause one row.
  * The row has the request of the first one. Everything that the caller chooses is cut, so memory is bounded too.
  */
 export function createDenialTally(maxRows: number): DenialTally {

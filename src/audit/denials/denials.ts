@@ -99,7 +99,7 @@ export function createDenials(
 function createMetrics(metrics: Metrics) {
   const attempts = metrics.counter({
     name: 'auth_attempts_total',
-    help: 'Requests by whether they proved who sent them: accepted, refused, without a token, or nobody could say.',
+    help: 'Requests by the outcome of authentication: accepted, refused, missing (no token), unavailable (could not be checked).',
     labelNames: ['outcome'],
   });
   for (const outcome of ['accepted', 'refused', 'missing', 'unavailable']) attempts.inc({ outcome }, 0);

@@ -121,7 +121,7 @@ function planBody(values: Values): Readonly<Record<string, unknown>> {
   return { kind, filter, rate_per_second: perSecond, order, reopen, canary: canaryOf(values), reason };
 }
 
-/** Or until Ctrl-C: the server goes on with the plan. */
+/** Or until Ctrl-C: the server continues to plan. */
 async function untilPlanned(session: ApiSession, id: string, stopAsked: AbortSignal): Promise<Redrive> {
   for (;;) {
     const startedMs = performance.now();

@@ -26,7 +26,7 @@ export type Saga = Readonly<{
   created_by?: string | null;
 }>;
 
-/** A step of the saga's definition, and what has become of it. */
+/** A step of the saga's definition, and its outcome so far. */
 export type SagaStep = Readonly<{
   name: string;
   state: string;

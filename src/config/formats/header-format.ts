@@ -39,7 +39,7 @@ const ownHeaderName = headerName({
 /** More than this no server takes. */
 const MAX_VALUE = 8192;
 
-/** A header is sent as bytes; whoever reads other letters than these reads them in an encoding of their own. */
+/** A header is sent as bytes; receivers read other letters than these in different encodings. */
 const reasonAgainstValue = (value: string): string | undefined =>
   value.length <= MAX_VALUE && /^[!-~]([ -~]*[!-~])?$/.test(value)
     ? undefined

@@ -91,7 +91,7 @@ function valueIn(text: string, path: string): string {
   return loginPart(text, path === login.user ? 'user' : 'password');
 }
 
-/** A secret file overrides what the configuration files say: whoever wrote a password there should know. */
+/** A secret file overrides what the configuration files say: a password there has no effect, which is reported. */
 export function overrideWarnings(files: readonly Layer[], given: AllGiven): readonly string[] {
   const { given: written } = mergeLayers(files);
   return [...given].flatMap(([path, { file }]) => {

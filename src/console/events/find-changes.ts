@@ -18,7 +18,7 @@ export type ChangeFinder = Readonly<{
  */
 export function createChangeFinder(): ChangeFinder {
   let since: Seen | null = null;
-  /** Found again while a transaction of that time goes on. By slice and id, the transaction that wrote the row. */
+  /** Found again while a transaction of that time runs. By slice and id, the transaction that wrote the row. */
   let reported = new Map<string, string>();
   const credit = new Map<string, { rows: number; atMs: number }>();
 

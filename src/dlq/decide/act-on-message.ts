@@ -146,7 +146,7 @@ async function lockMessage(tx: Queryable, table: Sql, id: string, guard: Sql): P
   return rows[0] === undefined ? null : { table, ...rows[0] };
 }
 
-/** A retry whose lease has expired is not left to the reaper, so what has become of it is recorded here. */
+/** A retry whose lease has expired is not left to the reaper, so its outcome is recorded here. */
 async function endLostRetry(tx: Queryable, id: string, { status, table }: LockedMessage): Promise<void> {
   if (status !== 'RETRYING') return;
   await tx.query(

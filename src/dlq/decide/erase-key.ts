@@ -45,7 +45,7 @@ export async function countErasable(deps: EraseDeps, key: Buffer): Promise<numbe
 
 export async function eraseKey(deps: EraseDeps, { key, act }: Erasure): Promise<Erased> {
   const lookup = await lookupOf(deps, key);
-  // Neither the key nor a hash of it: whoever knows the hash can try out keys.
+  // Neither the key nor a hash of it: with the hash, keys can be guessed.
   return recordOperation(
     deps.db,
     act,

@@ -42,7 +42,7 @@ export type EndedAttempts = Readonly<{
   }>;
 }>;
 
-/** Each row's status after the settle, whoever wrote it; null if the row was deleted. */
+/** Each row's status after the settle, even if another process wrote it; null if the row was deleted. */
 export type SettledStatuses = ReadonlyMap<string, Status | null>;
 
 /**

@@ -4,7 +4,7 @@ import { sql } from '../../platform/postgres/sql.ts';
 /** The labels are closed sets: there are at most 4 kinds, 3 states and 10 outcomes. */
 export type RedriveItemCount = Readonly<{ kind: string; state: string; outcome: string; count: number }>;
 
-/** What has become of the messages of redrives that were started and have not ended. */
+/** The outcomes of the messages of redrives that were started and have not ended. */
 export function countRedriveItems(db: Queryable): Promise<readonly RedriveItemCount[]> {
   return db.query<RedriveItemCount>(sql`
     SELECT r.kind, r.state,

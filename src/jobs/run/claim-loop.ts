@@ -26,7 +26,7 @@ export type ClaimLoopDeps = Readonly<{
   waitForWork: (ms: number, signal: AbortSignal) => Promise<unknown>;
   waitForDue: (ms: number, signal: AbortSignal) => Promise<unknown>;
   onError: (error: unknown) => void;
-  /** Called while the loop goes on, whether it finds jobs, has no room or waits for the last job. */
+  /** Called while the loop runs, whether it finds jobs, has no room or waits for the last job. */
   beat: () => void;
   stopping: AbortSignal;
 }>;

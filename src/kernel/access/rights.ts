@@ -1,6 +1,6 @@
 import type { Principal } from './principal.ts';
 
-/** What subjects may do when they are not there: somebody who has started work that goes on. */
+/** The rights of subjects that are not connected: their work may still run. */
 export type Rights = Readonly<{
   /** Without authentication everybody is one principal: nobody could approve what another one does. */
   areKept: boolean;

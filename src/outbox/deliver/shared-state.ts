@@ -61,7 +61,7 @@ export type SharedStateDeps = Readonly<{
   onError: (error: unknown) => void;
 }>;
 
-/** The state is shared through the database; if that is away, the own state goes on. */
+/** The state is shared through the database; while that is unavailable, this process uses its own copy. */
 const pauseAfterErrorMs = 1000;
 
 export function createSharedState(deps: SharedStateDeps, destination: string): SharedState {

@@ -8,7 +8,7 @@ export type Loss = Readonly<{ table: string; columns: readonly string[] | 'all';
 /** What it would delete or change in a table that stays. */
 export type Touched = Readonly<{ table: string; deleted: number; changed: number }>;
 
-/** Rows are counted up to a limit: whoever reads it decides the same way beyond. */
+/** Rows are counted up to a limit: larger numbers would not change the decision. */
 export type Counted = Readonly<{ count: number; isMore: boolean }>;
 
 const countTo = 1_000_000;

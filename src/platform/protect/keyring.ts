@@ -34,7 +34,7 @@ const keyBytes = 32;
 /**
  * The data keys of a slice: one per month, made by the first process that needs it. A key that was unwrapped stays in
  * memory, so that an outage of the master key is noticed only for keys that this process has not used yet. If the key
- * of a new month cannot be made, the key of the month before goes on encrypting.
+ * of a new month cannot be made, the key of the month before is still used.
  */
 export function createKeyring(deps: KeyringDeps): Keyring & Readonly<{ state(): Promise<KeyringState> }> {
   const { db, slice, clock } = deps;

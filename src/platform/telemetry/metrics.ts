@@ -73,7 +73,7 @@ export function createMetrics(): Metrics {
     kafkaConsumed: countByTopic(consumed),
     staleWrites: new Counter({
       name: 'redrive_stale_writes_total',
-      help: 'Outcomes dropped because the row had been claimed by somebody else meanwhile.',
+      help: 'Outcomes dropped because another worker had claimed the row meanwhile.',
       labelNames: ['slice'],
       registers,
     }),

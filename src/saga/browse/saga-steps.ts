@@ -6,7 +6,7 @@ import { compensateOf, fromStored } from '../domain/workflow/workflow-hash.ts';
 import type { Step } from '../domain/workflow/workflow.ts';
 import type { Json, Saga } from './saga-view.ts';
 
-/** A step of a saga's definition, and what has become of it. */
+/** A step of a saga's definition, and its outcome so far. */
 export type SagaStep = Readonly<{ step: Step; state: StepState }>;
 
 /** Of sagas, by their ids; those without a definition are missing. */

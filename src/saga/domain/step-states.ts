@@ -1,7 +1,7 @@
 import type { Op } from './saga-state.ts';
 
 /**
- * What has become of a step, in one word. `retrying`: an attempt failed, and another one follows. `failed`: it did not
+ * The state of a step, in one word. `retrying`: an attempt failed, and another one follows. `failed`: it did not
  * happen. `in_doubt`: it may have happened, and its undo has not been called yet. `undo_skipped`: there is nothing to
  * undo, or an operator skipped the undo. `stuck`: it needs attention.
  */

@@ -8,7 +8,7 @@ import type { LeasedSaga } from './leased-sagas.ts';
 import { makeRequest } from './make-request.ts';
 
 /**
- * What becomes of the saga with this settle. `calls`: its next call follows, and the attempt is stored as open. `waits`:
+ * What happens to the saga after this settle. `calls`: its next call follows, and the attempt is stored as open. `waits`:
  * it keeps its lease and waits for a permit. `backs off`: it is released, because no permit will be free for some time.
  * `released`: it is released; if a call is next, another worker may make it at once.
  */

@@ -47,7 +47,7 @@ type State = Readonly<{
 /** Bounds for how long a saga sleeps whose service has no free call; between them it follows the length of calls. */
 const minBackoffMs = 1000;
 const maxBackoffMs = 30_000;
-/** Who has waited this long comes before a saga that goes on with its next step. */
+/** A saga that has waited this long comes before one that continues with its next step. */
 const fairAfterMs = 500;
 /** How long a saga waits for a service that is not slow. */
 const maxWaitMs = 2000;

@@ -41,7 +41,7 @@ import { takeProbe } from './take-probe.ts';
  * only an operator can find out leaves it stuck, in RUNNING or COMPENSATING (domain/saga-state.ts).
  *
  * It leaves the engine, and its lease ends, when it waits for a time or a service, needs attention, has ended, or gets
- * no permit. A call is sent only after its open row is stored, so whoever claims the saga after a crash finds in its log
+ * no permit. A call is sent only after its open row is stored, so the process that claims the saga after a crash finds in its log
  * what may have been called. A saga that cannot be processed fails its round and backs off; after too many failed rounds
  * it needs attention. A saga that has crashed its process runs alone (run-alone.ts).
  */

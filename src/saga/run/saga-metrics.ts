@@ -32,7 +32,7 @@ export function createSagaMetrics(
   });
   const finished = metrics.counter({
     name: 'saga_finished_total',
-    help: 'Sagas whose end this process has written, by status.',
+    help: 'Sagas that this process has ended, by status.',
     labelNames: ['workflow', 'status'],
   });
   const duration = metrics.histogram({

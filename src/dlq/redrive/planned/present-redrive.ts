@@ -106,7 +106,7 @@ function watchSeconds({ stage, options: { canary = null } }: Redrive, selected: 
   return canary === null ? 0 : watchSecondsLeft(canary, stage ?? 1, selected);
 }
 
-/** What changes while it goes on. */
+/** What changes while it runs. */
 export function presentProgress(redrive: Redrive, progress: Progress, masks: Masks): RedriveProgress & Json {
   const whole = presentWholeRedrive(redrive, progress, masks);
   const { id, state_reason, stage, watch_until, waiting_for, owner, counts, came_back_after } = whole;

@@ -145,7 +145,7 @@ function madeBy({ policy, automatic }: RedriveListFilter): Sql {
 /** Long enough for a steady figure, short enough to show a change of pace. */
 const rateSeconds = 10;
 
-/** What has become of the items so far. */
+/** The outcomes of the items so far. */
 export async function readProgress(db: Queryable, id: string): Promise<Progress> {
   const count = (where: Sql): Sql => sql`(count(*) FILTER (WHERE ${where}))::int`;
   const [row] = await db.query<Progress>(sql`

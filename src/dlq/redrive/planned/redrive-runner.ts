@@ -109,10 +109,10 @@ async function plan(deps: RunnerDeps, redrive: LeasedRedrive, leased: AbortSigna
   return planRedrive(deps, { ...redrive, scopes }, leased);
 }
 
-/** How long a redrive goes on after a right was lost, besides what is in flight. */
+/** How long a redrive continues after a right was lost, besides what is in flight. */
 const rightsEveryMs = 1000;
 
-/** Pauses the redrive when whoever started it loses the right to it; `run` ends then, as after any pause. */
+/** Pauses the redrive when the principal that started it loses the right to it; `run` ends then, as after any pause. */
 async function whileAllowed(
   { db, rights, onError }: RunnerDeps,
   redrive: LeasedRedrive,

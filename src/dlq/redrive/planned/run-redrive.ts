@@ -181,7 +181,7 @@ async function publishItems(deps: RunDeps, run: Run, { batch, claim }: ClaimedIt
     const candidate = places.get(message.id);
     if (candidate === undefined) continue;
     const one = published.get(message.id);
-    // Taken over before it was sent; whoever did so ends the attempt.
+    // Taken over before it was sent; the other process ends the attempt.
     if (one === undefined) run.foreign.set(candidate.position, candidate.orderKey);
     else note(deps, run, { message, position: candidate.position, one, isOver: unsendable.has(message.id) });
   }

@@ -58,7 +58,7 @@ export function createConnections(clientId: string, options: ConnectionOptions):
 
   /**
    * A broker may ask a connection to authenticate again, but not as another user. After the user has changed that
-   * fails, and only a new connection goes on.
+   * fails, and only a new connection works.
    */
   const get = async (endpoint: Endpoint): Promise<Link> => {
     const link = await opened(endpoint);

@@ -9,7 +9,7 @@ const checkEveryMs = 60_000;
 
 /**
  * A stream may outlive the login, the token or the key with which it began, so they are checked again: every minute, and
- * at once when one is revoked. What cannot be checked now, for example without the database, goes on.
+ * at once when one is revoked. A stream that cannot be checked now, for example without the database, continues.
  */
 export function endWhenRefused(
   stream: Readable,

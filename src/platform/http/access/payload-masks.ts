@@ -8,7 +8,7 @@ import { createRevealLimit, type RevealLimit } from './reveal-limit.ts';
 
 type Asking = Pick<FastifyRequest, 'principal'>;
 
-/** How the payloads of one slice are shown to whoever asks. */
+/** How the payloads of one slice are shown to the caller. */
 export type PayloadMasks = Readonly<{
   /**
    * For an item. The first name decides whether the principal may see its payload at all; the rules are those for any
@@ -21,7 +21,7 @@ export type PayloadMasks = Readonly<{
   ofAny: () => Masks;
   /** The memory that an answer of this size may take when its texts are masked. */
   answerBytes: (bytes: number) => number;
-  /** Refuses whoever may not see the payload of an item with this name. */
+  /** Refuses callers who may not see the payload of an item with this name. */
   requirePayload: (request: Asking, name: string, what: string) => void;
   /** For a search by what payloads say: refuses it to those who do not see all payloads that it looks into. */
   requirePayloads: (request: FastifyRequest, what: string) => void;

@@ -9,7 +9,7 @@ declare module 'fastify' {
 }
 
 /**
- * Answers 503 if a handler has not begun to answer in time. Its work goes on, so the outcome is unknown to the caller.
+ * Answers 503 if a handler has not begun to answer in time. Its work continues, so the outcome is unknown to the caller.
  * Streams have begun; what bounds them is the time without progress of their connection.
  */
 export function boundHandlers(app: HttpApp, timeoutMs: number): void {

@@ -55,7 +55,7 @@ export async function scopesOfPlanner(
   return topicsFor(principal, 'dlq:redrives:plan', redrive);
 }
 
-/** Why the redrive must not go on; null: whoever started it may still do so, for all its topics. */
+/** Why the redrive must not continue; null if whoever started it still has the right, for all its topics. */
 export async function findLostRight(
   rights: Pick<Rights, 'principalOf'>,
   redrive: Pick<LeasedRedrive, 'actor' | 'startedBy' | 'topics' | 'filter'> & About,

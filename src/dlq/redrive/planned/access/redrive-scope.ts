@@ -12,7 +12,7 @@ export const readId = (id: string): string => readUuidField('dlq', 'id', id);
 
 /**
  * A role may be narrowed to topics: it covers a redrive if it covers all its topics, of messages and of targets, also
- * those of excluded messages. Before a plan has topics, only whoever makes it sees it.
+ * those of excluded messages. Before a plan has topics, only its creator sees it.
  */
 export function redriveScope(db: Queryable): ItemScope {
   const find = async (

@@ -38,7 +38,7 @@ type Feed = Readonly<{ streams: Set<EventStream>; left: AbortController }>;
 
 /**
  * Events of a redrive: state and counts, whenever they change, from the database, so it does not matter which process
- * runs it. `progress` while it goes on, `end` with the receipt when nothing can change any more.
+ * runs it. `progress` while it runs, `end` with the receipt when nothing can change any more.
  */
 export function createRedriveEvents({
   read,
@@ -74,7 +74,7 @@ export function createRedriveEvents({
         ? 'gone'
         : await read(id).catch((error: unknown) => (isGone(error) ? 'gone' : null));
       restMs = Math.max(everyMs, (performance.now() - startedMs) * shareOfTime);
-      // While the database is unavailable the heartbeat goes on.
+      // While the database is unavailable the heartbeat continues.
       if (now === null) continue;
       isOpen = now !== 'gone' && !isOver(now);
       const text = JSON.stringify(now);

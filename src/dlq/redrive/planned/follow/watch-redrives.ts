@@ -5,7 +5,7 @@ import { timestamp, type Json } from '../../../present.ts';
 import { presentProgress } from '../present-redrive.ts';
 import { getRedrive, readProgress } from '../read-redrives.ts';
 
-/** A redrive that goes on, or has ended a moment ago, as the console shows it on every page. */
+/** A redrive that runs, or has just ended, as the console shows it on every page. */
 export type WatchedRedrive = Readonly<{ topics: readonly string[]; view: Json }>;
 
 const maxWatched = 20;
