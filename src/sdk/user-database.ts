@@ -7,6 +7,7 @@ import { readerOf } from '../platform/postgres/value-reader.ts';
 import type { Sql } from '../platform/postgres/sql.ts';
 import { isLostConnection } from '../platform/postgres/sqlstate.ts';
 import type { PostgresClient, PostgresPool, PostgresResult, PostgresStatement } from './postgres-pool.ts';
+import { withClient, type Discard } from './with-client.ts';
 
 /**
  * Our statements on the pool of a service. Whatever the service has told its pg or its sessions holds for its own
@@ -19,23 +20,7 @@ export function createUserDatabase(
   const isPlain = new WeakMap<PostgresClient, boolean>();
   const preparer = createPreparer();
 
-  const withClient = async <T>(
-    work: (client: PostgresClient, discard: Discard) => Promise<T>,
-  ): Promise<T> => {
-    const client = await connect(pool, connectWithinMs);
-    let broken: Error | undefined;
-    const discard: Discard = (error) => void (broken ??= error);
-    client.on('error', discard);
-    try {
-      return await work(client, discard);
-    } catch (error) {
-      if (isLostConnection(error)) discard(error);
-      throw error;
-    } finally {
-      client.off('error', discard);
-      client.release(broken);
-    }
-  };
+  const connectInTime = () => connect(pool, connectWithinMs);
 
   const send = async (client: PostgresClient, statement: Sql): Promise<PostgresResult> => {
     const config = configOf(statement);
@@ -47,14 +32,15 @@ export function createUserDatabase(
 
   return {
     query: <Row>(statement: Sql) =>
-      withClient(async (client, discard): Promise<readonly Row[]> => {
+      withClient(connectInTime, async (client, discard): Promise<readonly Row[]> => {
         let plain = isPlain.get(client);
         if (plain === undefined) isPlain.set(client, (plain = await hasPlainDefaults(client)));
         if (plain) return (await send(client, statement)).rows as readonly Row[];
         return inTransaction(client, discard, (tx) => tx.query<Row>(statement));
       }),
 
-    transaction: (work) => withClient((client, discard) => inTransaction(client, discard, work)),
+    transaction: (work) =>
+      withClient(connectInTime, (client, discard) => inTransaction(client, discard, work)),
 
     call() {
       throw new AppError('SYS_JOBS_UNSUPPORTED', 'internal', 'procedures are called by the server only');
@@ -105,9 +91,6 @@ async function connect(pool: PostgresPool, withinMs: number): Promise<PostgresCl
     clearTimeout(timer);
   }
 }
-
-/** The connection does not go back to the pool. */
-type Discard = (error: Error) => void;
 
 async function inTransaction<T>(
   client: PostgresClient,

@@ -2,7 +2,8 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { deleteTask, runTasks } from '../../platform/work/retention.ts';
 import type { PostgresPool } from '../postgres-pool.ts';
 import type { Phase } from './decide-guarded-call.ts';
-import { askerOf, withClient } from './guard-transaction.ts';
+import { withClient } from '../with-client.ts';
+import { askerOf } from './guard-transaction.ts';
 
 /** Calls without an effect, or undone ones, are kept only to recognise late calls; none is later than this. */
 const LATE_CALLS_MS = 7 * 86_400_000;
@@ -34,8 +35,10 @@ async function deleteBatch(
   table: Sql,
   { phases, ageMs, limit }: Readonly<{ phases: readonly Phase[]; ageMs: number; limit: number }>,
 ): Promise<number> {
-  return withClient(pool, async (client) => {
-    const rows = await askerOf(client)(sql`
+  return withClient(
+    () => pool.connect(),
+    async (client) => {
+      const rows = await askerOf(client)(sql`
       DELETE FROM ${table} t
       USING (
         SELECT saga_id, step FROM ${table}
@@ -46,6 +49,7 @@ async function deleteBatch(
       ) AS old
       WHERE t.saga_id = old.saga_id AND t.step = old.step
       RETURNING t.phase`);
-    return rows.length;
-  });
+      return rows.length;
+    },
+  );
 }

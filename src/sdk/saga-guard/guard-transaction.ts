@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { backoffMs } from '../../kernel/backoff.ts';
 import { codeOf } from '../../kernel/errors.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { isLostConnection } from '../../platform/postgres/sqlstate.ts';
 import type { PostgresClient, PostgresPool } from '../postgres-pool.ts';
+import { withClient, type Discard } from '../with-client.ts';
 import type { Moment } from './decide-guarded-call.ts';
 
 /** Returns columns as text, whatever type parsers the service has registered with pg. */
@@ -46,38 +46,16 @@ export async function inGuardTransaction<T>(
   work: (tx: GuardTransaction) => Promise<Ending<T>>,
 ): Promise<Ended<T>> {
   for (let round = 1; ; round += 1) {
-    const ended = await withClient(pool, (client, discard) => runRound(client, discard, work)).catch(
-      (error: unknown): 'conflict' => {
-        if (round >= MAX_ROUNDS || !conflicts.has(codeOf(error) ?? '')) throw error;
-        return 'conflict';
-      },
-    );
+    const ended = await withClient(
+      () => pool.connect(),
+      (client, discard) => runRound(client, discard, work),
+    ).catch((error: unknown): 'conflict' => {
+      if (round >= MAX_ROUNDS || !conflicts.has(codeOf(error) ?? '')) throw error;
+      return 'conflict';
+    });
     if (ended !== 'conflict' && ended.end !== 'again') return ended;
     if (round >= MAX_ROUNDS) return { end: 'busy' };
     await wait(backoffMs(ROUND_BACKOFF, round));
-  }
-}
-
-/** The connection does not go back to the pool. */
-type Discard = (error: Error) => void;
-
-export async function withClient<T>(
-  pool: PostgresPool,
-  work: (client: PostgresClient, discard: Discard) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  const discard: Discard = (error) => void (broken ??= error);
-  // Without a listener, a connection that is lost while idle would crash the process.
-  client.on('error', discard);
-  try {
-    return await work(client, discard);
-  } catch (error) {
-    if (isLostConnection(error)) discard(error);
-    throw error;
-  } finally {
-    client.off('error', discard);
-    client.release(broken);
   }
 }
 

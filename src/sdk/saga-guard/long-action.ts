@@ -4,7 +4,8 @@ import type { PostgresClient } from '../postgres-pool.ts';
 import type { GuardedCall, SagaCall } from './guard-call.ts';
 import { SagaRefusal, replyOf } from './guard-reply.ts';
 import { settleRow, type StepKey } from './guard-table.ts';
-import { askerOf, inGuardTransaction, withClient, type TextRow } from './guard-transaction.ts';
+import { withClient } from '../with-client.ts';
+import { askerOf, inGuardTransaction, type TextRow } from './guard-transaction.ts';
 import {
   act,
   beginAction,
@@ -177,11 +178,14 @@ function renew(
   run: number,
   leaseMs: number,
 ): Promise<TextRow | undefined> {
-  return withClient(pool, async (client) => {
-    const [row] = await askerOf(client)(sql`
+  return withClient(
+    () => pool.connect(),
+    async (client) => {
+      const [row] = await askerOf(client)(sql`
       UPDATE ${table} SET lease_until = clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'
       WHERE saga_id = ${key.sagaId} AND step = ${key.step} AND phase = 'working' AND run = ${run}
       RETURNING undo_requested::text`);
-    return row;
-  });
+      return row;
+    },
+  );
 }
