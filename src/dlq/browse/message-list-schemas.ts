@@ -1,5 +1,6 @@
 import { Type, type TObject, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
+import { countedTotal, facetsOf } from '../../platform/http/facet-schemas.ts';
 import { AsOf, closed, Instant, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/message.ts';
 import { ListedMessageSchema, StatusSchema, TopicParameter } from '../schemas.ts';
@@ -112,27 +113,10 @@ export const MessageListSchema: TSchema = Type.Object({
   ...searched,
 });
 
-const FacetSchema = Type.Array(
-  Type.Object({
-    value: Type.String({ examples: ['PENDING'] }),
-    count: Type.Integer({ minimum: 0, examples: [12] }),
-  }),
-  { description: 'The 20 most frequent.' },
-);
-
 export const FacetsSchema: TSchema = Type.Object(
   {
-    total_count: Type.Integer({ minimum: 0, examples: [12] }),
-    total_is_estimate: Type.Optional(
-      Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
-    ),
-    sampled: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'Only if the counts are estimates, scaled from so many of the newest matches.',
-      }),
-    ),
-    facets: Type.Object(Object.fromEntries(facetFields.map((field) => [field, FacetSchema]))),
+    ...countedTotal,
+    facets: facetsOf(facetFields, 'PENDING'),
     ...searched,
   },
   { title: 'MessageFacets' },

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
+import { countedTotal, facetsOf } from '../../platform/http/facet-schemas.ts';
 import { closed, Instant, Masked, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { statuses } from '../domain/order.ts';
 import { AttemptSchema, Digest, Id, OrderSchema, StatusSchema } from '../schemas.ts';
@@ -61,27 +62,10 @@ export const OrderListSchema: TSchema = Type.Object({
   as_of: AsOf,
 });
 
-const FacetSchema = Type.Array(
-  Type.Object({
-    value: Type.String({ examples: ['queued'] }),
-    count: Type.Integer({ minimum: 0, examples: [12] }),
-  }),
-  { description: 'The 20 most frequent.' },
-);
-
 export const FacetsSchema: TSchema = Type.Object(
   {
-    total_count: Type.Integer({ minimum: 0, examples: [12] }),
-    total_is_estimate: Type.Optional(
-      Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
-    ),
-    sampled: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'Only if the counts are estimates, scaled from so many of the newest matches.',
-      }),
-    ),
-    facets: Type.Object(Object.fromEntries(facetFields.map((field) => [field, FacetSchema]))),
+    ...countedTotal,
+    facets: facetsOf(facetFields, 'queued'),
     as_of: AsOf,
   },
   { title: 'OrderFacets' },

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../../platform/http/page-schema.ts';
+import { countedTotal, facetsOf } from '../../platform/http/facet-schemas.ts';
 import { closed, Instant, Masked, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
 import { answerClasses, statuses } from '../domain/saga-state.ts';
 import { stepStates } from '../domain/step-states.ts';
@@ -184,28 +185,11 @@ export const SagaListSchema: TSchema = Type.Object({
   as_of: AsOf,
 });
 
-const FacetSchema = Type.Array(
-  Type.Object({
-    value: Type.String({ examples: ['RUNNING'] }),
-    count: Type.Integer({ minimum: 0, examples: [12] }),
-  }),
-  { description: 'The 20 most frequent.' },
-);
-
 export const SagaFacetsSchema: TSchema = Type.Object(
   {
-    total_count: Type.Integer({ minimum: 0, examples: [12] }),
-    total_is_estimate: Type.Optional(
-      Type.Literal(true, { description: 'Only if `total_count` is an estimate.' }),
-    ),
-    sampled: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'Only if the counts are estimates, scaled from so many of the newest matches.',
-      }),
-    ),
+    ...countedTotal,
     needs_attention: Type.Integer({ minimum: 0, examples: [1] }),
-    facets: Type.Object(Object.fromEntries(facetFields.map((field) => [field, FacetSchema]))),
+    facets: facetsOf(facetFields, 'RUNNING'),
     as_of: AsOf,
   },
   { title: 'SagaFacets' },
