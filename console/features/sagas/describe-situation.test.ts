@@ -54,6 +54,7 @@ const log = (...rows: readonly Given[]): readonly LogRow[] =>
       fingerprint: null,
       ...row,
     })),
+    { next_attempt_at: null },
   );
 
 const reserved: Given = {
@@ -83,6 +84,12 @@ test('a saga that runs says how far it is, and what it does', () => {
     { say: 'progress', done: 1, all: 3 },
     { say: 'calling', step: 'charge', isUndo: false },
   ]);
+  const [done, open] = calling;
+  const polled = describeSituation(
+    saga({}),
+    [done, open].flatMap((row) => (row === undefined ? [] : [{ ...row, isPolled: row === open }])),
+  );
+  expect(polled.at(-1)).toEqual({ say: 'polling', step: 'charge', isUndo: false });
   const failed = log(reserved, charge(1, { error_message: 'timed out' }));
   expect(describeSituation(saga({}), failed).at(-1)).toEqual({
     say: 'failed',

@@ -9,7 +9,7 @@ export type Clause =
   | Readonly<{ say: 'progress' | 'undoProgress'; done: number; all: number }>
   | Readonly<{ say: 'inDoubt'; steps: readonly string[] }>
   | Readonly<{ say: 'waitsForService'; service: string }>
-  | Readonly<{ say: 'calling'; step: string; isUndo: boolean }>
+  | Readonly<{ say: 'calling' | 'polling'; step: string; isUndo: boolean }>
   | Readonly<{ say: 'failed'; step: string; isUndo: boolean; attempts: number; error: string | null }>
   | Readonly<{ say: 'stuck'; step: string; isUndo: boolean; attempts: number; error: string }>;
 
@@ -62,7 +62,7 @@ function currentOf(saga: Saga, log: readonly LogRow[]): readonly Clause[] {
   if (last === undefined) return [];
   const { step_name: step, action, status, error_message: error } = last;
   const isUndo = action === 'COMPENSATE';
-  if (status === null) return [{ say: 'calling', step, isUndo }];
+  if (status === null) return [{ say: last.isPolled ? 'polling' : 'calling', step, isUndo }];
   if (status === 'SUCCESS' || status === 'SKIPPED') return [];
   const isTurned = !isUndo && saga.status === 'COMPENSATING';
   return isTurned ? [] : [{ say: 'failed', step, isUndo, attempts: callsOf(log, step, action), error }];

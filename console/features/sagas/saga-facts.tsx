@@ -5,6 +5,7 @@ import { MaskedText } from '../../components/protection/masked-text.tsx';
 import { useText } from '../../components/text/use-text.ts';
 import { Time } from '../../components/time/time.tsx';
 import type { Saga } from '../../lib/server-shapes.ts';
+import styles from './saga.module.css';
 import { situationTexts } from './situation-texts/situation-texts.ts';
 import { sagasTexts } from './texts/sagas-texts.ts';
 import { WaitingFor } from './waiting-for.tsx';
@@ -15,9 +16,9 @@ export function SagaFacts({ saga }: Readonly<{ saga: Saga }>) {
   const all = useText(sagasTexts);
   const { abort, fingerprint, definition_hash: hash, correlation_id: correlation, trace_id: trace } = saga;
   const code = (text: string, what: string) => (
-    <>
+    <span className={styles['copyable']}>
       <code>{text}</code> <CopyButton what={what} text={text} />
-    </>
+    </span>
   );
   return (
     <Definitions

@@ -39,6 +39,8 @@ function ClauseText({ clause }: Readonly<{ clause: Clause }>): ReactNode {
       return t.waitsForService(clause.service);
     case 'calling':
       return clause.isUndo ? t.callingUndo(clause.step) : t.calling(clause.step);
+    case 'polling':
+      return clause.isUndo ? t.pollingUndo(clause.step) : t.polling(clause.step);
     case 'failed': {
       const { step, attempts, isUndo, error } = clause;
       return (

@@ -2,14 +2,19 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useLiveState } from '../../components/live/live-context.ts';
 import { useLiveReading } from '../../components/live/use-live-reading.ts';
 import { useApi } from '../../components/session/api-context.ts';
-import type { SagaWithSteps, StepLog } from '../../lib/server-shapes.ts';
+import type { Saga, SagaWithSteps, StepLog } from '../../lib/server-shapes.ts';
 import { inRunOrder } from '../../lib/timeline/timeline.ts';
 
 const runningMs = 1000;
 const restingMs = 5000;
 
-/** A row of the log with its place in the order in which things ran, from 1. */
-export type LogRow = StepLog & Readonly<{ order: number }>;
+export type LogRow = StepLog &
+  Readonly<{
+    /** In which things ran, from 1. */
+    order: number;
+    /** The service has accepted the call, and is asked from time to time whether it is done. */
+    isPolled: boolean;
+  }>;
 
 export type ReadSaga = Readonly<{
   saga: SagaWithSteps['saga'];
@@ -28,7 +33,7 @@ export function useSaga(id: string) {
     queryKey: ['sagas', 'saga', id],
     queryFn: async ({ signal }): Promise<ReadSaga> => {
       const { value, text } = await api.read<SagaWithSteps>(sagaPath(id), signal);
-      return { saga: value.saga, log: orderedLog(value.step_logs), text };
+      return readSagaOf(value, text);
     },
     refetchInterval: ({ state: { data } }) => {
       if (isLive) return false;
@@ -63,9 +68,21 @@ export function useSaga(id: string) {
 
 export type SagaHandle = ReturnType<typeof useSaga>;
 
-export function orderedLog(log: readonly StepLog[]): readonly LogRow[] {
+export function readSagaOf({ saga, step_logs: log }: SagaWithSteps, text: string): ReadSaga {
+  return { saga, log: orderedLog(log, saga), text };
+}
+
+/** Between two polls a saga has an open attempt, and a time at which it goes on. */
+export function orderedLog(
+  log: readonly StepLog[],
+  { next_attempt_at: next }: Pick<Saga, 'next_attempt_at'>,
+): readonly LogRow[] {
   const rows = log.map((row) => ({ ...row, step: row.step_index, op: row.action }));
-  return inRunOrder(rows).map(({ step: _step, op: _op, ...row }, i) => ({ ...row, order: i + 1 }));
+  return inRunOrder(rows).map(({ step: _step, op: _op, ...row }, i) => ({
+    ...row,
+    order: i + 1,
+    isPolled: row.status === null && next !== null,
+  }));
 }
 
 export function isEnd(status: string): boolean {

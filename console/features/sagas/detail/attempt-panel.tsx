@@ -81,9 +81,9 @@ function AttemptFacts({ saga, row }: Omit<Props, 'text'> & Readonly<{ row: LogRo
           term: t.trace,
           value:
             saga.trace_id === null ? null : (
-              <>
+              <span className={styles['copyable']}>
                 <code>{saga.trace_id}</code> <CopyButton what={t.trace} text={saga.trace_id} />
-              </>
+              </span>
             ),
         },
         {

@@ -6,6 +6,7 @@ export type Result =
   | 'done'
   | 'undone'
   | 'open'
+  | 'working'
   | 'refused'
   | 'defect'
   | 'unknown'
@@ -16,8 +17,8 @@ export type Result =
   | 'not_done'
   | 'skipped';
 
-export function resultOf({ status, answer, action, headers }: LogRow): Result {
-  if (status === null) return 'open';
+export function resultOf({ status, answer, action, headers, isPolled }: LogRow): Result {
+  if (status === null) return isPolled ? 'working' : 'open';
   if (status === 'SUCCESS') return action === 'COMPENSATE' ? 'undone' : 'done';
   if (status === 'SKIPPED') return 'skipped';
   if (answer === 'unknown' || answer === null) {
@@ -31,6 +32,7 @@ export const roleOfResult: Readonly<Record<Result, StatusRole>> = {
   done: 'done',
   undone: 'done',
   open: 'doubt',
+  working: 'working',
   refused: 'ended',
   defect: 'attention',
   unknown: 'doubt',

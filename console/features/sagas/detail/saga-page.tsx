@@ -16,7 +16,7 @@ import { SagaFacts } from '../saga-facts.tsx';
 import { sagaList } from '../saga-list.ts';
 import { Situation } from '../situation.tsx';
 import { sagasTexts } from '../texts/sagas-texts.ts';
-import { orderedLog, sagaPath, useSaga, type ReadSaga, type SagaHandle } from '../use-saga.ts';
+import { readSagaOf, sagaPath, useSaga, type ReadSaga, type SagaHandle } from '../use-saga.ts';
 import { SagaStatus } from '../waiting-for.tsx';
 import { AttemptPanel } from './attempt-panel.tsx';
 import styles from './detail.module.css';
@@ -85,11 +85,7 @@ function ProtectedView({ read, handle }: ViewProps) {
     >
       {(revealed, text) => (
         <SagaView
-          read={
-            revealed === null || text === null
-              ? read
-              : { saga: revealed.saga, log: orderedLog(revealed.step_logs), text }
-          }
+          read={revealed === null || text === null ? read : readSagaOf(revealed, text)}
           handle={handle}
           readAt={readAt}
         />

@@ -39,12 +39,12 @@ const steps = ['reserve', 'charge'].map((name) => ({
   pivot: name === 'charge',
 }));
 
-async function draw(log: readonly StepLog[], selected: string | null = null) {
+async function draw(log: readonly StepLog[], selected: string | null = null, isPolled = false) {
   const chosen: string[] = [];
   await renderInPage(
     <TimelinePicture
       steps={steps}
-      log={orderedLog(log)}
+      log={orderedLog(log, { next_attempt_at: isPolled ? '2026-01-31T12:01:00.000Z' : null })}
       readAt={readAt}
       selected={selected}
       onSelect={(id) => chosen.push(id)}
@@ -71,6 +71,11 @@ test('a single attempt is a bar with its place, step, result and time', async ()
 test('an open attempt may have been called', async () => {
   await draw([row('a', { status: null, answer: null, completed_at: null })]);
   expect(screen.getByRole('radio', { name: '1: reserve, attempt 1, maybe called, …' })).toBeTruthy();
+});
+
+test('an open attempt that was accepted is polled, not in doubt', async () => {
+  await draw([row('a', { status: null, answer: null, completed_at: null })], null, true);
+  expect(screen.getByRole('radio', { name: /accepted, not done yet/ })).toBeTruthy();
 });
 
 test('bars are one stop of Tab, and arrows lead from one to the next', async () => {

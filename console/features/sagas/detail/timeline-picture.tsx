@@ -32,7 +32,10 @@ type Props = Readonly<{
 }>;
 
 /** For the turn, and below it for the pauses. */
-const head = 38;
+function headOf({ turn, pauses }: Timeline): number {
+  if (turn !== null) return 38;
+  return pauses.length > 0 ? 22 : 0;
+}
 
 /**
  * The log as a picture: a row per action, one below it per undo, and the turn between them. Everything in it is said by
@@ -52,7 +55,7 @@ export function TimelinePicture({ steps, log, readAt, selected, onSelect }: Prop
     <section aria-labelledby="timeline" className={styles['timeline']}>
       <h2 id="timeline">{t.timeline}</h2>
       <div className={styles['picture']}>
-        <StepNames bands={layout.bands} steps={steps} rows={rows} />
+        <StepNames head={headOf(layout)} bands={layout.bands} steps={steps} rows={rows} />
         <div ref={box} className={styles['scroll']}>
           <Bars layout={layout} rows={rows} readAt={readAt} selected={selected} onSelect={onSelect} />
         </div>
@@ -81,12 +84,13 @@ function layLog(
 /** The names stay where they are while a long picture scrolls. */
 function StepNames(
   props: Readonly<{
+    head: number;
     bands: readonly Band[];
     steps: readonly SagaStep[] | null;
     rows: ReadonlyMap<string, LogRow>;
   }>,
 ) {
-  const { bands, steps, rows } = props;
+  const { head, bands, steps, rows } = props;
   const all = useText(sagasTexts);
   return (
     <ol className={styles['names']} style={{ paddingTop: head }} aria-label={all.steps}>
@@ -125,6 +129,7 @@ function Bars(
   const t = useText(detailTexts);
   const svg = useRef<SVGSVGElement>(null);
   const current = layout.bars.find(({ id }) => id === selected) ?? layout.bars.at(-1);
+  const head = headOf(layout);
   const onKeyDown = (event: KeyboardEvent): void => {
     const direction = directions[event.key];
     if (direction === undefined || event.ctrlKey || event.altKey || event.metaKey) return;

@@ -11,6 +11,8 @@ export const en = {
   undoProgress: (undone: number, all: number) => `${undone} of ${all} steps undone or nothing to undo`,
   calling: (step: string) => `${step} is being called`,
   callingUndo: (step: string) => `the undo of ${step} is being called`,
+  polling: (step: string) => `${step} was accepted, and is asked again until it is done`,
+  pollingUndo: (step: string) => `the undo of ${step} was accepted, and is asked again until it is done`,
   failedSoFar: (step: string, attempts: number) => `${step} failed ${times(attempts)} and is called again`,
   undoFailedSoFar: (step: string, attempts: number) =>
     `the undo of ${step} failed ${times(attempts)} and is called again`,

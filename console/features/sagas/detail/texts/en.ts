@@ -31,6 +31,7 @@ export const en = {
   done: 'done',
   undone: 'undone',
   open: 'maybe called',
+  working: 'accepted, not done yet',
   refused: 'refused',
   defect: 'defect in the request',
   unknown: 'maybe done',

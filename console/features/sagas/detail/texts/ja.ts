@@ -31,6 +31,7 @@ export const ja: TextsLike<typeof en> = {
   done: '完了',
   undone: '取り消し済み',
   open: '呼び出した可能性あり',
+  working: '受付済み、処理中',
   refused: '拒否',
   defect: 'リクエストの不備',
   unknown: '実行された可能性あり',
