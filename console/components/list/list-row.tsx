@@ -3,6 +3,7 @@ import { memo, useEffect, useRef, useState } from 'react';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import type { Column, RowLink } from './column.ts';
+import type { Later } from './later.ts';
 import styles from './list.module.css';
 
 type Props<Row> = Readonly<{
@@ -16,14 +17,14 @@ type Props<Row> = Readonly<{
   onToggle: (id: string) => void;
   isPeeked: boolean;
   isGone: boolean;
+  /** Runs it in a moment, together with others. */
+  later: Later;
 }>;
-
-const markedMs = 1200;
 
 function OneRow<Row>(props: Props<Row>) {
   const { row, id, columns, isChosen, isPeeked, isGone } = props;
   const t = useText(kitTexts);
-  const marked = useMarkedCells(row, columns);
+  const marked = useMarkedCells(row, columns, props.later);
   const link = props.linkOf(row);
   return (
     <tr
@@ -80,7 +81,7 @@ export const ListRow = memo(
 ) as typeof OneRow;
 
 /** Columns whose text has changed since the row was drawn last, for a moment. */
-function useMarkedCells<Row>(row: Row, columns: readonly Column<Row>[]): ReadonlySet<string> {
+function useMarkedCells<Row>(row: Row, columns: readonly Column<Row>[], later: Later): ReadonlySet<string> {
   const texts = useRef<ReadonlyMap<string, string> | null>(null);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
@@ -92,12 +93,10 @@ function useMarkedCells<Row>(row: Row, columns: readonly Column<Row>[]): Readonl
     if (before === null) return;
     const changed = [...now].filter(([id, text]) => before.has(id) && before.get(id) !== text);
     if (changed.length === 0) return;
-    setMarked(new Set(changed.map(([id]) => id)));
-  }, [row, columns]);
-  useEffect(() => {
-    if (marked.size === 0) return;
-    const timer = setTimeout(() => setMarked(new Set()), markedMs);
-    return () => clearTimeout(timer);
-  }, [marked]);
+    const nowMarked = new Set(changed.map(([id]) => id));
+    setMarked(nowMarked);
+    // Unless it has changed again meanwhile.
+    later(() => setMarked((shown) => (shown === nowMarked ? new Set() : shown)));
+  }, [row, columns, later]);
   return marked;
 }

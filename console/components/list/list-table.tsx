@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useId, useRef } from 'react';
+import { useCallback, useEffect, useId, useMemo, useRef } from 'react';
 import {
   countSelected,
   isSelected,
@@ -13,6 +13,7 @@ import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import type { Column, RowLink } from './column.ts';
 import { ListFoot, type MoreRows } from './list-foot.tsx';
+import { createLater } from './later.ts';
 import { ListRow } from './list-row.tsx';
 import styles from './list.module.css';
 import { NewRowsPill } from './new-rows-pill.tsx';
@@ -20,6 +21,9 @@ import { SelectionBar } from './selection-bar.tsx';
 import type { ListLive } from './use-live-rows.ts';
 import { useListKeys } from './use-list-keys.ts';
 import { useRowCursor } from './use-row-cursor.ts';
+
+/** A cell that has changed is marked for so long. */
+const markedMs = 1200;
 
 export type ListTableProps<Row> = Readonly<{
   /** Names the table, for screen readers. */
@@ -65,6 +69,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
   const keysId = useId();
   const box = useRef<HTMLDivElement>(null);
   const ids = rows.map(idOf);
+  const later = useMemo(() => createLater(markedMs), []);
   const isGone = props.live?.isGone ?? props.isGone;
   useHold(isHeld(selection) ? 'selection' : null, countHeld(selection));
   const cursor = useRowCursor(box, ids, props);
@@ -112,6 +117,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
               onToggle={onToggle}
               isPeeked={peek?.id === idOf(row)}
               isGone={isGone?.(row) ?? false}
+              later={later}
             />
           ))}
         </tbody>

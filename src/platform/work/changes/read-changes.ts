@@ -1,4 +1,4 @@
-import type { Queryable } from '../../postgres/database.ts';
+import type { Database, Queryable } from '../../postgres/database.ts';
 import { joinSql, sql, type Sql } from '../../postgres/sql.ts';
 import type { WatchedRows } from './watched-rows.ts';
 
@@ -26,7 +26,7 @@ export type Changes = Readonly<{
  * is read at all.
  */
 export async function readChanges(
-  db: Queryable,
+  db: Database,
   watched: Readonly<Record<string, WatchedRows>>,
   since: Seen | null,
 ): Promise<Changes> {
@@ -35,7 +35,7 @@ export async function readChanges(
     ([slice, { rows }]) => sql`SELECT ${slice}::text AS slice, r.id, r.name, r.xid FROM (${rows}) AS r`,
   );
   const counters = slices.map(([slice, { tables }]) => sql`${slice}::text, ${countOf(tables)}::text`);
-  const [row] = await db.query<Seen & Readonly<{ rows: readonly ChangedRow[] | null }>>(sql`
+  const statement = sql`
     WITH now AS MATERIALIZED (
       SELECT s.snapshot::text AS snapshot, pg_snapshot_xmin(s.snapshot)::text AS oldest,
              pg_snapshot_xmax(s.snapshot)::text::bigint AS next
@@ -49,7 +49,9 @@ export async function readChanges(
       SELECT jsonb_agg(DISTINCT jsonb_build_object('slice', c.slice, 'id', c.id, 'name', c.name, 'xid', c.xid::text))
       FROM changed c WHERE c.xid >= ${since?.oldest ?? null}::bigint
     ) AS rows
-    FROM now`);
+    FROM now`;
+  type Row = Seen & Readonly<{ rows: readonly ChangedRow[] | null }>;
+  const [row] = await inIndexOrder(db, (tx) => tx.query<Row>(statement));
   if (row === undefined) throw new Error('the statement for changes returned no row');
   const { rows, ...seen } = row;
   return { seen, rows: rows ?? [] };
@@ -73,7 +75,7 @@ export type AttentionCount = Readonly<{ slice: string; name: string; count: numb
 
 /** What needs attention, by name. */
 export async function countAttention(
-  db: Queryable,
+  db: Database,
   watched: Readonly<Record<string, WatchedRows>>,
   slices: readonly string[],
 ): Promise<readonly AttentionCount[]> {
@@ -83,5 +85,16 @@ export async function countAttention(
       ? []
       : [sql`SELECT ${slice}::text AS slice, a.name, a.count::int AS count FROM (${one.attention}) AS a`];
   });
-  return parts.length === 0 ? [] : db.query<AttentionCount>(joinSql(parts, sql` UNION ALL `));
+  if (parts.length === 0) return [];
+  return inIndexOrder(db, (tx) => tx.query<AttentionCount>(joinSql(parts, sql` UNION ALL `)));
+}
+
+/** For a table that was just filled statistics are outdated, and the planner would read and sort all of it. */
+async function inIndexOrder<T>(db: Database, read: (tx: Queryable) => Promise<T>): Promise<T> {
+  return db.transaction(async (tx) => {
+    await tx.query(sql`
+      SELECT set_config(name, 'off', true)
+      FROM unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) AS name`);
+    return read(tx);
+  });
 }
