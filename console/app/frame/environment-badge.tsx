@@ -1,10 +1,7 @@
 import { useText } from '../../components/text/use-text.ts';
+import { isProduction } from '../../lib/page-facts.ts';
 import { appTexts } from '../texts/app-texts.ts';
 import styles from './environment-badge.module.css';
-
-export function isProduction(environment: string): boolean {
-  return /^prod(uction)?$/i.test(environment);
-}
 
 /** Says where one is by text and shape, never by colour alone. */
 export function EnvironmentBadge({ name }: Readonly<{ name: string }>) {

@@ -7,7 +7,7 @@ import { useSession } from '../../components/session/session.tsx';
 import { useText } from '../../components/text/use-text.ts';
 import { appTexts } from '../texts/app-texts.ts';
 import { DocumentTitle } from './document-title.tsx';
-import { isProduction } from './environment-badge.tsx';
+import { isProduction } from '../../lib/page-facts.ts';
 import styles from './frame.module.css';
 import { LeftRail } from './left-rail.tsx';
 import { RailDrawer } from './rail-drawer.tsx';

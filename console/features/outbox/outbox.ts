@@ -1,7 +1,6 @@
 import { Send } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
-import { redirectRoute } from '../../components/navigation/routes.ts';
+import { lazyPage, redirectRoute } from '../../components/navigation/routes.ts';
 import { outboxTexts as texts } from './texts/outbox-texts.ts';
 
 /** Outbound requests, where they go, and the proof of one effect. */
@@ -17,14 +16,20 @@ export const outbox = defineFeature(texts, {
   ],
   routes: (root) => [
     redirectRoute(root, '/outbox', '/outbox/orders'),
-    commandRoute(root, { path: '/outbox/orders', texts, title: 'orders', command: 'outbox list' }),
-    commandRoute(root, { path: '/outbox/orders/$id', texts, title: 'order', command: 'outbox show <id>' }),
-    commandRoute(root, {
-      path: '/outbox/destinations',
-      texts,
-      title: 'destinations',
-      command: 'outbox destinations',
-    }),
-    commandRoute(root, { path: '/outbox/ledger', texts, title: 'ledger', command: 'outbox ledger <key>' }),
+    lazyPage(root, '/outbox/orders', async () => import('./orders/orders-page.tsx'), 'OrdersPage'),
+    lazyPage(root, '/outbox/orders/$id', async () => import('./orders/order-page.tsx'), 'OrderPage'),
+    lazyPage(
+      root,
+      '/outbox/orders/$id/supersede',
+      async () => import('./supersede/supersede-page.tsx'),
+      'SupersedePage',
+    ),
+    lazyPage(
+      root,
+      '/outbox/destinations',
+      async () => import('./destinations/destinations-page.tsx'),
+      'DestinationsPage',
+    ),
+    lazyPage(root, '/outbox/ledger', async () => import('./ledger/ledger-page.tsx'), 'LedgerPage'),
   ],
 });

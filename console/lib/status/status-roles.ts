@@ -58,6 +58,13 @@ const roles: Readonly<Record<string, StatusRole>> = {
   quiet: 'done',
   came_back: 'attention',
   unknown: 'doubt',
+  // Attempts to send an order, and what the ledger records of its effect.
+  released: 'queued',
+  lease_expired: 'doubt',
+  late_success: 'done',
+  already_sent: 'done',
+  accepted: 'queued',
+  succeeded: 'done',
   // Circuits.
   open: 'attention',
   half_open: 'retry',

@@ -1746,12 +1746,12 @@ export type Operations = {
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
       created_to?: string | undefined;
-      /** Only dead orders that are not yet resolved. */
-      needs_attention?: true | undefined;
-      /** Only orders not sent of which an attempt may have had its effect. */
-      in_doubt?: true | undefined;
-      /** Only orders that wait for an earlier one of their ordering key. */
-      held?: true | undefined;
+      /** Whether it is dead and not yet resolved. */
+      needs_attention?: boolean | undefined;
+      /** Whether an attempt may have had its effect though it is not sent. */
+      in_doubt?: boolean | undefined;
+      /** Whether it waits for an earlier order of its ordering key. */
+      held?: boolean | undefined;
       page?: number | undefined;
       page_size?: number | undefined;
       /** Empty for the first page, then `pagination.next_cursor` of the previous page. */
@@ -1805,12 +1805,12 @@ export type Operations = {
       created_from?: string | undefined;
       /** ISO 8601 with its zone. */
       created_to?: string | undefined;
-      /** Only dead orders that are not yet resolved. */
-      needs_attention?: true | undefined;
-      /** Only orders not sent of which an attempt may have had its effect. */
-      in_doubt?: true | undefined;
-      /** Only orders that wait for an earlier one of their ordering key. */
-      held?: true | undefined;
+      /** Whether it is dead and not yet resolved. */
+      needs_attention?: boolean | undefined;
+      /** Whether an attempt may have had its effect though it is not sent. */
+      in_doubt?: boolean | undefined;
+      /** Whether it waits for an earlier order of its ordering key. */
+      held?: boolean | undefined;
     }>;
     answer: OrderFacets;
   };

@@ -82,6 +82,7 @@ const filters: readonly OrderFilter[] = [
   { errorCode: 'UNKNOWN' },
   { inDoubt: true },
   { isBlocked: true },
+  { needsAttention: false, inDoubt: false, isBlocked: false, status: ['dead', 'failed'] },
   { orderingKey: 'account-7', destination },
   ...statuses.flatMap((status) => [
     { status: [status] },
@@ -134,10 +135,12 @@ function isMatch(filter: OrderFilter, order: Order): boolean {
     (filter.idempotencyKey === undefined || order.idempotencyKey === filter.idempotencyKey) &&
     (filter.fingerprint === undefined || order.fingerprint === filter.fingerprint) &&
     (filter.errorCode === undefined || order.lastError?.startsWith(`${filter.errorCode}:`) === true) &&
-    (filter.inDoubt === undefined || (order.inDoubt && order.status !== 'sent')) &&
-    (filter.isBlocked === undefined || (order.isBlocked && ['queued', 'failed'].includes(order.status))) &&
+    (filter.inDoubt === undefined || (order.inDoubt && order.status !== 'sent') === filter.inDoubt) &&
+    (filter.isBlocked === undefined ||
+      (order.isBlocked && ['queued', 'failed'].includes(order.status)) === filter.isBlocked) &&
     (filter.orderingKey === undefined || order.orderingKey === filter.orderingKey) &&
-    (filter.needsAttention === undefined || (order.status === 'dead' && order.resolution === null)) &&
+    (filter.needsAttention === undefined ||
+      (order.status === 'dead' && order.resolution === null) === filter.needsAttention) &&
     (filter.createdFrom === undefined || order.createdAt >= filter.createdFrom) &&
     (filter.createdTo === undefined || order.createdAt < filter.createdTo)
   );

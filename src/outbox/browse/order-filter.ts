@@ -20,11 +20,11 @@ export type OrderFilter = Readonly<{
   /** Created before it. */
   createdTo?: Date | undefined;
   /** Dead and not yet resolved. */
-  needsAttention?: true | undefined;
+  needsAttention?: boolean | undefined;
   /** Not sent, though an attempt may have had its effect. */
-  inDoubt?: true | undefined;
+  inDoubt?: boolean | undefined;
   /** Waits for an earlier order of its ordering key. */
-  isBlocked?: true | undefined;
+  isBlocked?: boolean | undefined;
   /** The destinations that the caller may see; by default all. */
   names?: NameFilter;
   /** Orders that the caller sees in other destinations as well. */
@@ -57,12 +57,17 @@ export function conditions(filter: OrderFilter): Sql {
   if (orderingKey !== undefined) all.push(sql`t.ordering_key = ${orderingKey}`);
   if (status !== undefined) all.push(isOneOf(status));
   if (errorCode !== undefined) all.push(sql`${errorCodeOf} = ${errorCode}`);
-  if (needsAttention !== undefined) all.push(sql`t.status = 'dead' AND t.resolution IS NULL`);
-  if (inDoubt !== undefined) all.push(sql`t.in_doubt AND t.status <> 'sent'`);
-  if (isBlocked !== undefined) all.push(sql`t.held AND t.status IN ('queued', 'failed')`);
+  if (needsAttention !== undefined)
+    all.push(whether(needsAttention, sql`t.status = 'dead' AND t.resolution IS NULL`));
+  if (inDoubt !== undefined) all.push(whether(inDoubt, sql`t.in_doubt AND t.status <> 'sent'`));
+  if (isBlocked !== undefined) all.push(whether(isBlocked, sql`t.held AND t.status IN ('queued', 'failed')`));
   if (createdFrom !== undefined) all.push(sql`t.created_at >= ${createdFrom}`);
   if (createdTo !== undefined) all.push(sql`t.created_at < ${createdTo}`);
   return joinSql(all, sql` AND `);
+}
+
+function whether(isTrue: boolean, condition: Sql): Sql {
+  return isTrue ? condition : sql`NOT (${condition})`;
 }
 
 /** `last_error` is `CODE: detail`. */

@@ -77,14 +77,14 @@ type FilterQuery = Readonly<{
   status?: OrderFilter['status'];
   ordering_key?: string | undefined;
   error_code?: string | undefined;
-  in_doubt?: true | undefined;
-  held?: true | undefined;
+  in_doubt?: boolean | undefined;
+  held?: boolean | undefined;
   destination?: string | undefined;
   idempotency_key?: string | undefined;
   fingerprint?: string | undefined;
   created_from?: string | undefined;
   created_to?: string | undefined;
-  needs_attention?: true | undefined;
+  needs_attention?: boolean | undefined;
 }>;
 
 /** Whether something matches would tell whether a guess of what is covered is right. */

@@ -41,14 +41,12 @@ const filterParameters = {
   ),
   created_from: Type.Optional(Instant),
   created_to: Type.Optional(Instant),
-  needs_attention: Type.Optional(
-    Type.Literal(true, { description: 'Only dead orders that are not yet resolved.' }),
-  ),
+  needs_attention: Type.Optional(Type.Boolean({ description: 'Whether it is dead and not yet resolved.' })),
   in_doubt: Type.Optional(
-    Type.Literal(true, { description: 'Only orders not sent of which an attempt may have had its effect.' }),
+    Type.Boolean({ description: 'Whether an attempt may have had its effect though it is not sent.' }),
   ),
   held: Type.Optional(
-    Type.Literal(true, { description: 'Only orders that wait for an earlier one of their ordering key.' }),
+    Type.Boolean({ description: 'Whether it waits for an earlier order of its ordering key.' }),
   ),
 };
 

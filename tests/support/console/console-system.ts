@@ -19,7 +19,11 @@ export type ConsoleSystem = Readonly<{
 }>;
 
 export async function startConsoleSystem(options: TestSystemOptions = {}): Promise<ConsoleSystem> {
-  const system = await startTestSystem({ kafka: 'off', ...options });
+  return consoleOf(await startTestSystem({ kafka: 'off', ...options }));
+}
+
+/** The console of a running server that asks for no tokens. */
+export async function consoleOf(system: TestSystem): Promise<ConsoleSystem> {
   await untilBuilt(system.api);
   const { url, api, db, broker } = system;
   return { url, api, db, broker, system, tokenOf: async () => null, drop: () => system.drop() };

@@ -3,7 +3,6 @@ import type { Texts } from '../../../lib/text/catalogue.ts';
 export const en = {
   area: 'Outbox',
   orders: 'Orders',
-  order: 'Order',
   destinations: 'Destinations',
   ledger: 'Ledger',
 } as const satisfies Texts;

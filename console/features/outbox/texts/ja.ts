@@ -4,7 +4,6 @@ import type { en } from './en.ts';
 export const ja: TextsLike<typeof en> = {
   area: 'アウトボックス',
   orders: 'オーダー',
-  order: 'オーダー',
   destinations: '宛先',
   ledger: '台帳',
 };

@@ -1,10 +1,9 @@
-import { useMemo } from 'react';
+import { LineDiff } from '../../../../components/diff/line-diff.tsx';
 import { useText } from '../../../../components/text/use-text.ts';
 import type { EditValidation } from '../../../../lib/server-shapes.ts';
 import { formatBytes } from '../../../../lib/sizes.ts';
 import { changesOf, draftOf, type Draft, type Version } from './draft.ts';
 import styles from './edit.module.css';
-import { diffLines } from './line-diff.ts';
 import { editTexts } from './texts/edit-texts.ts';
 
 type Props = Readonly<{
@@ -14,16 +13,10 @@ type Props = Readonly<{
   error: Error | null;
 }>;
 
-const signs = { same: ' ', removed: '-', added: '+' } as const;
-
 /** What the draft changes, and what the server says of it. */
 export function DraftReview({ version, draft, validation, error }: Props) {
   const t = useText(editTexts);
   const before = draftOf(version);
-  const lines = useMemo(
-    () => diffLines(before.value ?? '', draft.value ?? '').filter((_, i, all) => isNearChange(all, i)),
-    [before.value, draft.value],
-  );
   const changes = changesOf(draft, version);
   return (
     <section className={styles['review']} aria-labelledby="review">
@@ -34,28 +27,13 @@ export function DraftReview({ version, draft, validation, error }: Props) {
       ) : null}
       {'key' in changes ? <Change label={t.key} before={before.key} after={draft.key} /> : null}
       {'value' in changes ? (
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- It scrolls.
-        <pre className={styles['diff']} tabIndex={0} role="region" aria-label={t.valueChanges}>
-          {lines.map(({ kind, text }, i) => (
-            <span key={i} data-kind={kind}>
-              {signs[kind]} {text}
-              {'\n'}
-            </span>
-          ))}
-        </pre>
+        <LineDiff label={t.valueChanges} before={before.value ?? ''} after={draft.value ?? ''} />
       ) : null}
       {'headers' in changes ? <p>{t.headersChanged}</p> : null}
       {error === null ? null : <p role="alert">{error.message}</p>}
       {validation === undefined ? null : <Verdict validation={validation} />}
     </section>
   );
-}
-
-const around = 3;
-
-/** Lines that are far from every change only take space. */
-function isNearChange(lines: readonly Readonly<{ kind: string }>[], at: number): boolean {
-  return lines.slice(Math.max(0, at - around), at + around + 1).some(({ kind }) => kind !== 'same');
 }
 
 function Change(props: Readonly<{ label: string; before: string | null; after: string | null }>) {

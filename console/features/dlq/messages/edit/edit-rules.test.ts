@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changesOf, draftOf, editableOf, hasChanges, type Version } from './draft.ts';
-import { diffLines } from './line-diff.ts';
+import { diffLines } from '../../../../lib/diff/line-diff.ts';
 
 const version: Version = {
   id: '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31',

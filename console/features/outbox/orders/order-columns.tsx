@@ -1,0 +1,82 @@
+import { useContext, useMemo, useSyncExternalStore } from 'react';
+import type { Column } from '../../../components/list/column.ts';
+import { MaskedText } from '../../../components/protection/masked-text.tsx';
+import { useText } from '../../../components/text/use-text.ts';
+import { ClockContext } from '../../../components/time/clock.ts';
+import { Time } from '../../../components/time/time.tsx';
+import type { Order } from '../../../lib/server-shapes.ts';
+import { useDestinations } from '../use-destinations.ts';
+import { OrderStatus } from './order-status.tsx';
+import { answerOf, isInDoubt } from './order-words.ts';
+import { ordersTexts } from './texts/orders-texts.ts';
+
+export function useOrderColumns(): readonly Column<Order>[] {
+  const t = useText(ordersTexts);
+  const { data } = useDestinations(false);
+  return useMemo(() => {
+    const most = new Map(data?.destinations.map(({ name, retry_max: max }) => [name, max]));
+    const retriesOf = ({ destination, retry_count: used }: Order): string => {
+      const max = most.get(destination) ?? null;
+      return max === null ? String(used) : `${used}/${max}`;
+    };
+    return [
+      {
+        id: 'status',
+        title: t.status,
+        width: '160px',
+        textOf: (order) => `${order.status} ${order.resolution ?? ''} ${isInDoubt(order)} ${order.held}`,
+        render: (order) => <OrderStatus order={order} />,
+      },
+      { id: 'destination', title: t.destination, width: '10%', render: ({ destination }) => destination },
+      {
+        id: 'lane',
+        title: t.orderingKey,
+        width: '9%',
+        render: ({ ordering_key: key }) => (key === null ? '–' : <MaskedText text={key} />),
+      },
+      {
+        id: 'key',
+        title: t.key,
+        width: '16%',
+        isPrimary: true,
+        render: ({ idempotency_key: key }) => <MaskedText text={key} />,
+      },
+      {
+        id: 'retries',
+        title: t.retries,
+        width: '64px',
+        isNumber: true,
+        textOf: ({ retry_count: used }) => String(used),
+        render: retriesOf,
+      },
+      {
+        id: 'next',
+        title: t.next,
+        width: '84px',
+        textOf: ({ next_attempt_at: at }) => at ?? '',
+        render: (order) => <NextAttempt order={order} />,
+      },
+      { id: 'outcome', title: t.outcome, render: (order) => <Outcome order={order} /> },
+      { id: 'age', title: t.age, width: '76px', render: ({ created_at: at }) => <Time at={at} show="age" /> },
+    ];
+  }, [t, data]);
+}
+
+/** Counts down; a blocked order waits for another one, not for a time. */
+function NextAttempt({ order }: Readonly<{ order: Order }>) {
+  const t = useText(ordersTexts);
+  const clock = useContext(ClockContext);
+  const at = order.held ? null : order.next_attempt_at;
+  const isDue = useSyncExternalStore(clock.subscribe, () => at !== null && Date.parse(at) <= clock.now());
+  return isDue ? t.due : <Time at={at} show="age" />;
+}
+
+function Outcome({ order }: Readonly<{ order: Order }>) {
+  const t = useText(ordersTexts);
+  const answer = answerOf(order);
+  if (order.last_error !== null) return <MaskedText text={order.last_error} />;
+  if (answer === null) return order.status === 'sent' ? t.accepted : t.notSent;
+  const { status, broker_order_id: outsideId } = answer;
+  const parts = [status === null ? t.accepted : t.answered(String(status)), outsideId];
+  return <MaskedText text={parts.filter((part) => part !== null).join(' · ')} />;
+}

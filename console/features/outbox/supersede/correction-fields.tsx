@@ -1,0 +1,160 @@
+import { useId, type ReactNode } from 'react';
+import { useText } from '../../../components/text/use-text.ts';
+import type { Correction, CorrectionProblem, Original } from './correction.ts';
+import styles from './supersede.module.css';
+import { supersedeTexts } from './texts/supersede-texts.ts';
+
+type Props = Readonly<{
+  original: string;
+  needs: Original;
+  correction: Correction;
+  problems: readonly CorrectionProblem[];
+  /** It was tried to send: from then on also what is missing is told. */
+  isTried: boolean;
+  onChange: (part: Partial<Correction>) => void;
+}>;
+
+export function CorrectionFields(props: Props) {
+  const { original, needs, correction, onChange } = props;
+  const t = useText(supersedeTexts);
+  const originalId = useId();
+  const problemOf = useProblemText(props);
+  return (
+    <>
+      <div className={styles['columns']}>
+        <div className={styles['field']}>
+          <span id={originalId}>{t.original}</span>
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- It scrolls. */}
+          <pre className={styles['original']} tabIndex={0} role="region" aria-labelledby={originalId}>
+            {original}
+          </pre>
+        </div>
+        <Labelled label={t.corrected} problem={problemOf('request')}>
+          {(shared) => (
+            <textarea
+              {...shared}
+              className={styles['editor']}
+              rows={16}
+              spellCheck={false}
+              value={correction.request}
+              onChange={(event) => onChange({ request: event.target.value })}
+            />
+          )}
+        </Labelled>
+      </div>
+      <Labelled label={t.newKey} hint={t.newKeyHint} problem={problemOf('key')}>
+        {(shared) => (
+          <input
+            {...shared}
+            className={styles['line']}
+            spellCheck={false}
+            autoComplete="off"
+            value={correction.key}
+            onChange={(event) => onChange({ key: event.target.value })}
+          />
+        )}
+      </Labelled>
+      {needs.isInDoubt ? (
+        <label className={styles['check']}>
+          <input
+            type="checkbox"
+            checked={correction.isChecked}
+            onChange={(event) => onChange({ isChecked: event.target.checked })}
+          />
+          <span>
+            {t.checked} <Problem text={problemOf('checked')} />
+          </span>
+        </label>
+      ) : null}
+      <Labelled label={t.reason} hint={t.reasonHint} problem={problemOf('reason')}>
+        {(shared) => (
+          <textarea
+            {...shared}
+            className={styles['line']}
+            rows={2}
+            maxLength={1000}
+            value={correction.reason}
+            onChange={(event) => onChange({ reason: event.target.value })}
+          />
+        )}
+      </Labelled>
+      {needs.isTyped ? (
+        <Labelled label={t.typeKey(needs.key)} problem={problemOf('typed')}>
+          {(shared) => (
+            <input
+              {...shared}
+              className={styles['line']}
+              spellCheck={false}
+              autoComplete="off"
+              value={correction.typed}
+              onChange={(event) => onChange({ typed: event.target.value })}
+            />
+          )}
+        </Labelled>
+      ) : null}
+    </>
+  );
+}
+
+/** Syntax and keys are told while they are typed, what is missing only once it was tried to send. */
+function useProblemText({ problems, isTried, needs }: Props) {
+  const t = useText(supersedeTexts);
+  return (field: CorrectionProblem['field']): string | undefined => {
+    const problem = problems.find((one) => one.field === field);
+    switch (problem?.code) {
+      case undefined:
+        return undefined;
+      case 'not_json':
+        return t.notJson(problem.line, problem.column);
+      case 'not_object':
+        return t.notObject;
+      case 'duplicate_keys':
+        return t.duplicateKeys(problem.keys.join(', '));
+      case 'bad_key':
+        return t.badKey;
+      case 'same_key':
+        return t.sameKey;
+      case 'missing':
+        if (!isTried) return undefined;
+        if (field === 'reason') return t.reasonRequired;
+        return field === 'checked' ? t.checkFirst : t.typeKey(needs.key);
+    }
+  };
+}
+
+type Shared = Readonly<{
+  id: string;
+  'aria-describedby': string | undefined;
+  'aria-invalid': true | undefined;
+}>;
+
+function Labelled(
+  props: Readonly<{
+    label: string;
+    hint?: string;
+    problem: string | undefined;
+    children: (shared: Shared) => ReactNode;
+  }>,
+) {
+  const { label, hint, problem, children } = props;
+  const id = useId();
+  const notesId = `${id}-notes`;
+  const hasNotes = hint !== undefined || problem !== undefined;
+  return (
+    <div className={styles['field']}>
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        'aria-describedby': hasNotes ? notesId : undefined,
+        'aria-invalid': problem === undefined ? undefined : true,
+      })}
+      <span id={notesId} className={styles['hint']}>
+        <Problem text={problem} /> {problem === undefined ? hint : null}
+      </span>
+    </div>
+  );
+}
+
+function Problem({ text }: Readonly<{ text: string | undefined }>) {
+  return text === undefined ? null : <strong className={styles['problem']}>{text}</strong>;
+}
