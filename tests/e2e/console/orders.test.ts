@@ -159,6 +159,17 @@ describeConsole('orders', (browser) => {
     assert.match(page.url(), /q=lane:account-8/);
   });
 
+  test('a list is kept up to date in place, and new orders only feed the pill', async (t) => {
+    const [head = 0n] = await blockedLane('account-live', 0);
+    const page = await open(t, '/outbox/orders?q=lane:account-live');
+    await page.getByText('1 of 1').waitFor();
+    await system.api.post(`/api/v1/outbox/orders/${head}/skip`, { reason: 'not needed' });
+    await page.getByRole('row').getByText('skipped').waitFor();
+    await outbox.order({ ordering_key: 'account-live' });
+    await page.getByRole('button', { name: /1 new/ }).click();
+    await page.getByText('2 of 2').waitFor();
+  });
+
   test('a destination that is away has an open circuit, and its orders say so', async (t) => {
     for (let i = 0; i < 5; i += 1) await outbox.order({ destination: 'closed' });
     const page = await open(t, '/outbox/destinations');
@@ -257,6 +268,35 @@ describeConsole('orders', (browser) => {
       await page.getByRole('row').nth(3).waitFor();
       await assertAccessible(page);
     });
+});
+
+describeConsole('protected orders', (browser) => {
+  let system: ConsoleSystem;
+  before(async () => {
+    const rules = [{ destinations: ['*'], fields: ['/account'], patterns: [], action: 'mask' }];
+    system = await startGuardedConsole({ more: { protect: { rules } } });
+    await system.db.query(sql`
+      INSERT INTO outbox.outbox_orders (idempotency_key, request_json, request_digest, status, destination, next_attempt_at)
+      VALUES ('protected-1', '{"account": "DE-1234", "n": 9007199254740993}', 'sha256:x', 'dead', 'broker', now())`);
+  });
+  after(() => system.drop());
+
+  test('show masks until they are revealed with a reason; a request with masks is not corrected', async (t) => {
+    const page = await openConsole(t, { browser, system, path: '/outbox/orders' });
+    await page.getByRole('link', { name: 'protected-1' }).click();
+    await page.getByRole('button', { name: /^Supersede/, description: /protected parts/ }).waitFor();
+    await page.keyboard.press('2');
+    await page.getByText('"[masked]"').waitFor();
+    await page.keyboard.press('v');
+    const dialog = page.getByRole('alertdialog');
+    await dialog.getByLabel('Reason').fill('the customer called');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('"account": "DE-1234"').waitFor();
+    await page.getByText('"n": 9007199254740993').waitFor();
+    await page.keyboard.press('v');
+    await page.getByText('"[masked]"').waitFor();
+    assert.equal(await page.getByText('DE-1234').count(), 0);
+  });
 });
 
 describeConsole('orders of others', (browser) => {

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Definitions } from '../../../components/definitions/definitions.tsx';
 import { MaskedText } from '../../../components/protection/masked-text.tsx';
+import { WholeIsProtected } from '../../../components/protection/whole-is-protected.tsx';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { EmptyState } from '../../../components/states/panel-states.tsx';
 import { Glyph } from '../../../components/status/glyph.tsx';
@@ -20,22 +21,29 @@ type KeyUse = Omit<ProofShape, 'earlier_uses'>;
 /** What the ledger records under a key: accepted, then succeeded once, or ended without an effect. */
 export function Proof({ ledgerKey }: Readonly<{ ledgerKey: string }>) {
   const t = useText(ledgerTexts);
-  const query = useProof(ledgerKey);
   return (
     <section className={styles['panel']} aria-labelledby="proof">
       <h2 id="proof">{t.proof}</h2>
-      <LoadedPanel
-        loaded={loadedOf(query, (found) => (found === 'unused' ? 'nothing' : null))}
-        onRetry={() => void query.refetch()}
-        renderEmpty={() => (
-          <EmptyState title={t.notFound(ledgerKey)}>
-            <p>{t.notFoundHint}</p>
-          </EmptyState>
-        )}
-      >
-        {(found) => (found === 'unused' ? null : <Uses proof={found} />)}
-      </LoadedPanel>
+      {ledgerKey.startsWith('[masked') ? <WholeIsProtected /> : <Found ledgerKey={ledgerKey} />}
     </section>
+  );
+}
+
+function Found({ ledgerKey }: Readonly<{ ledgerKey: string }>) {
+  const t = useText(ledgerTexts);
+  const query = useProof(ledgerKey);
+  return (
+    <LoadedPanel
+      loaded={loadedOf(query, (found) => (found === 'unused' ? 'nothing' : null))}
+      onRetry={() => void query.refetch()}
+      renderEmpty={() => (
+        <EmptyState title={t.notFound(ledgerKey)}>
+          <p>{t.notFoundHint}</p>
+        </EmptyState>
+      )}
+    >
+      {(found) => (found === 'unused' ? null : <Uses proof={found} />)}
+    </LoadedPanel>
   );
 }
 

@@ -68,7 +68,7 @@ export function useSupersedeReason(order: OrderDetails): string | undefined {
   const t = useText(ordersTexts);
   const may = useMay('outbox:orders:supersede');
   const dead = useDeadReason(order);
-  const isMasked = order.request_omitted === true;
+  const isMasked = order.masked === true || order.request_omitted === true;
   return dead ?? may.reason ?? (isMasked ? t.isMasked : undefined);
 }
 
@@ -141,7 +141,7 @@ function useDecide(order: OrderDetails, handle: OrderHandle) {
   });
 }
 
-export function useEffectChecked(order: OrderDetails): readonly ConfirmationField[] {
+function useEffectChecked(order: OrderDetails): readonly ConfirmationField[] {
   const t = useText(ordersTexts);
   if (!isInDoubt(order)) return [];
   return [

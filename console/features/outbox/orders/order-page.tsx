@@ -3,11 +3,13 @@ import { CopyButton } from '../../../components/button/copy-button.tsx';
 import { LinkButton } from '../../../components/button/link-button.tsx';
 import { Page } from '../../../components/navigation/page.tsx';
 import { usePageKeys } from '../../../components/navigation/use-page-keys.ts';
+import { Revealable } from '../../../components/protection/revealable.tsx';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { TabLinks } from '../../../components/tabs/tab-links.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { findNeighbours } from '../../../lib/kept-list.ts';
 import { loadedOf } from '../../../lib/loaded.ts';
+import type { OrderDetails } from '../../../lib/server-shapes.ts';
 import { Proof } from '../ledger/proof.tsx';
 import { OrderActions } from './order-actions.tsx';
 import { OrderAttempts } from './order-attempts.tsx';
@@ -17,7 +19,7 @@ import { OrderNotices } from './order-notices.tsx';
 import { OrderRequest } from './order-request.tsx';
 import { OrderStatus } from './order-status.tsx';
 import { ordersTexts } from './texts/orders-texts.ts';
-import { useOrder, type LoadedOrder } from './use-order.ts';
+import { loadedOrder, orderPath, useOrder, type LoadedOrder } from './use-order.ts';
 
 const tabs = ['attempts', 'request', 'proof', 'history'] as const;
 type Tab = (typeof tabs)[number];
@@ -53,7 +55,7 @@ export function OrderPage() {
         onRetry={() => void handle.readAgain()}
         renderEmpty={() => null}
       >
-        {(loaded) => <Parts id={id} tab={tab} loaded={loaded} />}
+        {(loaded) => <Revealed id={id} tab={tab} loaded={loaded} />}
       </LoadedPanel>
     </Page>
   );
@@ -76,12 +78,35 @@ function useOrderKeys(id: string, tab: Tab, neighbours: ReturnType<typeof findNe
   });
 }
 
-function Parts({ id, tab, loaded }: Readonly<{ id: string; tab: Tab; loaded: LoadedOrder }>) {
+type PartsProps = Readonly<{ id: string; tab: Tab; loaded: LoadedOrder }>;
+
+function Revealed({ id, tab, loaded }: PartsProps) {
+  return (
+    <>
+      <OrderNotices order={loaded.order} />
+      <Revealable<OrderDetails>
+        key={id}
+        isMasked={loaded.order.masked === true}
+        path={`${orderPath(id)}/reveal`}
+        permission="outbox:payloads:view"
+      >
+        {(revealed, text) => (
+          <Parts
+            id={id}
+            tab={tab}
+            loaded={revealed === null || text === null ? loaded : loadedOrder(revealed, text)}
+          />
+        )}
+      </Revealable>
+    </>
+  );
+}
+
+function Parts({ id, tab, loaded }: PartsProps) {
   const t = useText(ordersTexts);
   const { order } = loaded;
   return (
     <>
-      <OrderNotices order={order} />
       <OrderFacts order={order} />
       <TabLinks
         label={t.orderOf(id)}

@@ -7,7 +7,9 @@ import { NoMatch } from '../../../components/filter/no-match.tsx';
 import { StatusFacets } from '../../../components/filter/status-facets.tsx';
 import type { MoreRows } from '../../../components/list/list-foot.tsx';
 import { ListTable } from '../../../components/list/list-table.tsx';
+import type { ListLive } from '../../../components/list/use-live-rows.ts';
 import { usePagedRows } from '../../../components/list/use-paged-rows.ts';
+import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { PeekLayout } from '../../../components/peek/peek-layout.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
@@ -22,6 +24,7 @@ import type { Operations, Order, OrderFacets } from '../../../lib/server-shapes.
 import { useOrderColumns } from './order-columns.tsx';
 import { OrderPeek } from './order-peek.tsx';
 import { orderQualifiers } from './order-qualifiers.ts';
+import { useReadAgain } from './use-read-again.ts';
 import { ordersTexts } from './texts/orders-texts.ts';
 
 type OrderList = Operations['listOrders']['answer'];
@@ -33,13 +36,15 @@ export function OrdersPage() {
   const { q = '' } = useSearch({ strict: false });
   const navigate = useNavigate();
   const query = useParameters(q);
-  const { loaded, more, refetch } = usePagedRows<OrderList, Order>({
+  const load = useReadAgain();
+  const { loaded, more, refetch, live } = usePagedRows<OrderList, Order>({
     key: ['outbox', 'orders'],
     path: '/api/v1/outbox/orders',
     parameters: query.isValid ? query.parameters : [],
     rowsOf: ({ orders }) => orders,
     whyEmpty: q === '' ? 'nothing' : 'filter',
     isEnabled: query.isValid,
+    live: { slices: ['outbox'], idOf: ({ id }) => String(id), load },
   });
   const facets = useFacets(query.isValid ? query.parameters : null);
   const apply = (filter: string): void => void navigate({ to: '/outbox/orders', search: { q: filter } });
@@ -71,7 +76,14 @@ export function OrdersPage() {
           }
         >
           {(orders, isRefreshing) => (
-            <OrdersTable key={q} filter={q} orders={orders} more={more} isRefreshing={isRefreshing} />
+            <OrdersTable
+              key={q}
+              filter={q}
+              orders={orders}
+              more={more}
+              isRefreshing={isRefreshing}
+              live={live}
+            />
           )}
         </LoadedPanel>
       ) : null}
@@ -89,13 +101,14 @@ function useParameters(q: string) {
 function useFacets(parameters: Parameters | null): OrderFacets | undefined {
   const api = useApi();
   const search = new URLSearchParams((parameters ?? []).map(([name, value]) => [name, value])).toString();
-  const { data } = useQuery({
+  const { data, refetch } = useQuery({
     queryKey: ['outbox', 'facets', search],
     queryFn: ({ signal }) =>
       api.get<OrderFacets>(`/api/v1/outbox/orders/facets${search === '' ? '' : `?${search}`}`, signal),
     enabled: parameters !== null,
     placeholderData: (last) => last,
   });
+  useLiveReading({ slices: parameters === null ? [] : ['outbox'], read: () => refetch() });
   return data;
 }
 
@@ -104,9 +117,10 @@ type TableProps = Readonly<{
   orders: readonly Order[];
   more: MoreRows;
   isRefreshing: boolean;
+  live: ListLive<Order> | undefined;
 }>;
 
-function OrdersTable({ filter, orders, more, isRefreshing }: TableProps) {
+function OrdersTable({ filter, orders, more, isRefreshing, live }: TableProps) {
   const t = useText(ordersTexts);
   const api = useApi();
   const navigate = useNavigate();
@@ -134,6 +148,7 @@ function OrdersTable({ filter, orders, more, isRefreshing }: TableProps) {
         columns={columns}
         more={more}
         isRefreshing={isRefreshing}
+        live={live}
         initialCursor=""
         peek={{ id: peek === '' ? null : peek, onChange: setPeek }}
         {...(peek === '' ? {} : { onCursor: setPeek })}

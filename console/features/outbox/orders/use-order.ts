@@ -1,4 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useLiveState } from '../../../components/live/live-context.ts';
+import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { useApi } from '../../../components/session/api-context.ts';
 import { memberText } from '../../../lib/exact-json/member-text.ts';
 import type { OrderDetails } from '../../../lib/server-shapes.ts';
@@ -9,17 +11,29 @@ const restingMs = 5000;
 /** An order, and its request with the digits of its numbers. */
 export type LoadedOrder = Readonly<{ order: OrderDetails; requestText: string | null }>;
 
-/** One order, read again while somebody may change it. */
+/** One order, read again when it changes. */
 export function useOrder(id: string) {
   const api = useApi();
   const queries = useQueryClient();
+  const isLive = useLiveState(({ connection }) => connection === 'live');
   const query = useQuery({
     queryKey: ['outbox', 'order', id],
     queryFn: async ({ signal }): Promise<LoadedOrder> => {
       const { value, text } = await api.read<OrderDetails>(orderPath(id), signal);
       return loadedOrder(value, text);
     },
-    refetchInterval: ({ state: { data } }) => (data?.order.status === 'sending' ? busyMs : restingMs),
+    refetchInterval: ({ state: { data } }) => {
+      // Events are about the order itself; how many wait behind it changes without one.
+      if (isLive) return data?.order.lane == null ? false : restingMs;
+      return data?.order.status === 'sending' ? busyMs : restingMs;
+    },
+  });
+  useLiveReading({
+    slices: ['outbox'],
+    isOwn: ({ ids, many }) => many || ids.includes(id),
+    read: () => query.refetch(),
+    // A correction is kept apart, and has to know when somebody else has decided.
+    ignoresHold: true,
   });
   return {
     query: { data: query.data, error: query.error, isFetching: query.isFetching },

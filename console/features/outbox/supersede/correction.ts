@@ -20,8 +20,6 @@ export type CorrectionProblem =
   | Readonly<{ field: 'key'; code: 'bad_key' | 'same_key' }>
   | Readonly<{ field: 'reason' | 'checked' | 'typed'; code: 'missing' }>;
 
-export type CorrectionField = CorrectionProblem['field'];
-
 const keyPattern = /^[!-~]{8,64}$/;
 const maxKey = 64;
 
