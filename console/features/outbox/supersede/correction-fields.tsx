@@ -15,45 +15,19 @@ type Props = Readonly<{
 }>;
 
 export function CorrectionFields(props: Props) {
-  const { original, needs, correction, onChange } = props;
+  const { needs, correction, onChange } = props;
   const t = useText(supersedeTexts);
-  const originalId = useId();
   const problemOf = useProblemText(props);
   return (
     <>
-      <div className={styles['columns']}>
-        <div className={styles['field']}>
-          <span id={originalId}>{t.original}</span>
-          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- It scrolls. */}
-          <pre className={styles['original']} tabIndex={0} role="region" aria-labelledby={originalId}>
-            {original}
-          </pre>
-        </div>
-        <Labelled label={t.corrected} problem={problemOf('request')}>
-          {(shared) => (
-            <textarea
-              {...shared}
-              className={styles['editor']}
-              rows={16}
-              spellCheck={false}
-              value={correction.request}
-              onChange={(event) => onChange({ request: event.target.value })}
-            />
-          )}
-        </Labelled>
-      </div>
-      <Labelled label={t.newKey} hint={t.newKeyHint} problem={problemOf('key')}>
-        {(shared) => (
-          <input
-            {...shared}
-            className={styles['line']}
-            spellCheck={false}
-            autoComplete="off"
-            value={correction.key}
-            onChange={(event) => onChange({ key: event.target.value })}
-          />
-        )}
-      </Labelled>
+      <Requests {...props} />
+      <Line
+        label={t.newKey}
+        hint={t.newKeyHint}
+        problem={problemOf('key')}
+        value={correction.key}
+        onChange={(key) => onChange({ key })}
+      />
       {needs.isInDoubt ? (
         <label className={styles['check']}>
           <input
@@ -79,20 +53,70 @@ export function CorrectionFields(props: Props) {
         )}
       </Labelled>
       {needs.isTyped ? (
-        <Labelled label={t.typeKey(needs.key)} problem={problemOf('typed')}>
-          {(shared) => (
-            <input
-              {...shared}
-              className={styles['line']}
-              spellCheck={false}
-              autoComplete="off"
-              value={correction.typed}
-              onChange={(event) => onChange({ typed: event.target.value })}
-            />
-          )}
-        </Labelled>
+        <Line
+          label={t.typeKey(needs.key)}
+          problem={problemOf('typed')}
+          value={correction.typed}
+          onChange={(typed) => onChange({ typed })}
+        />
       ) : null}
     </>
+  );
+}
+
+/** The original beside the corrected request. */
+function Requests(props: Props) {
+  const { original, correction, onChange } = props;
+  const t = useText(supersedeTexts);
+  const originalId = useId();
+  const problemOf = useProblemText(props);
+  return (
+    <div className={styles['columns']}>
+      <div className={styles['field']}>
+        <span id={originalId}>{t.original}</span>
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- It scrolls. */}
+        <pre className={styles['original']} tabIndex={0} role="region" aria-labelledby={originalId}>
+          {original}
+        </pre>
+      </div>
+      <Labelled label={t.corrected} problem={problemOf('request')}>
+        {(shared) => (
+          <textarea
+            {...shared}
+            className={styles['editor']}
+            rows={16}
+            spellCheck={false}
+            value={correction.request}
+            onChange={(event) => onChange({ request: event.target.value })}
+          />
+        )}
+      </Labelled>
+    </div>
+  );
+}
+
+type LineProps = Readonly<{
+  label: string;
+  hint?: string;
+  problem: string | undefined;
+  value: string;
+  onChange: (value: string) => void;
+}>;
+
+function Line({ value, onChange, ...labelled }: LineProps) {
+  return (
+    <Labelled {...labelled}>
+      {(shared) => (
+        <input
+          {...shared}
+          className={styles['line']}
+          spellCheck={false}
+          autoComplete="off"
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Labelled>
   );
 }
 
