@@ -203,6 +203,15 @@ describeConsole('sagas', (browser) => {
     await page.keyboard.press('Control+Enter');
     await page.getByText('Retried 2 sagas.').waitFor();
     for (const id of ids) await at.becomes(id, 'FAILED');
+    const alone = await startStuck();
+    at.shop.setScript(() => undefined);
+    await page.goto(`${console.system.url}/sagas?q=is:stuck`);
+    await page.locator(`[data-row-id="${alone}"] [data-row-link]`).focus();
+    await page.keyboard.press('r');
+    await page.getByRole('alertdialog', { name: 'Retry 1 saga' }).getByLabel('Reason').fill('and this one');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Retried 1 saga.').waitFor();
+    await at.becomes(alone, 'FAILED');
   });
 
   test('a log of hundreds of attempts is drawn whole, and its table only where one looks', async (t) => {
@@ -303,6 +312,16 @@ describeConsole('sagas of a server that asks who one is', (browser) => {
     const body = { workflow_name: 'buy', payload };
     return (await system.api.post<{ saga_id: string }>('/api/v1/sagas', body)).body.saga_id;
   }
+
+  test('without sagas the list says how to start one, and a filter without matches can be removed', async (t) => {
+    const page = await openConsole(t, { browser, system, path: '/sagas' });
+    await page.getByText('No sagas').waitFor();
+    await page.getByText('npx redrive saga start').waitFor();
+    await page.goto(`${system.url}/sagas?q=workflow:nowhere is:stuck`);
+    await page.getByText('Nothing matches this filter').waitFor();
+    await page.getByRole('button', { name: 'Remove workflow:nowhere' }).last().click();
+    await page.waitForURL(/q=is:stuck$/);
+  });
 
   test('protected parts are revealed with a reason, until the saga changes', async (t) => {
     const id = await start({ card: '4111-1111', sku: 'shoe' });

@@ -15,7 +15,6 @@ import { useLiveReading } from '../../../components/live/use-live-reading.ts';
 import { Page } from '../../../components/navigation/page.tsx';
 import { PeekLayout } from '../../../components/peek/peek-layout.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
-import { useMay } from '../../../components/session/use-may.ts';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { EmptyState } from '../../../components/states/panel-states.tsx';
 import { useText } from '../../../components/text/use-text.ts';
@@ -162,6 +161,7 @@ function SagasTable({ filter, sagas, more, isRefreshing, live }: TableProps) {
   const navigate = useNavigate();
   const { peek = '' } = useSearch({ strict: false });
   const [selection, setSelection] = useState<Selection>(nothingSelected);
+  const retry = useBulkRetry();
   const columns = useSagaColumns(peek !== '');
   useEffect(() => keepList(sagaList, { filter, ids: sagas.map(({ saga_id: id }) => id) }), [filter, sagas]);
   const setPeek = (id: string | null): void =>
@@ -196,37 +196,40 @@ function SagasTable({ filter, sagas, more, isRefreshing, live }: TableProps) {
             total: more.total,
             select: () => selectAllMatching(filter, new Date().toISOString()),
           },
-          actions: <RetrySelected selection={selection} total={more.total} />,
+          actions: <RetrySelected selection={selection} total={more.total} retry={retry} />,
         }}
         rowKeys={{
+          r: ({ saga_id: id }) => void retry.ask({ saga_ids: [id] }),
           y: ({ saga_id: id }) => void copyText(id),
           Y: ({ saga_id: id }) => void copyText(location.origin + api.url(`/sagas/${id}`)),
         }}
       />
+      <ConfirmDialog confirmation={retry.confirmation} onEnd={retry.end} />
     </PeekLayout>
   );
 }
 
+type RetryProps = Readonly<{
+  selection: Selection;
+  total: number | null;
+  retry: ReturnType<typeof useBulkRetry>;
+}>;
+
 /** Many sagas never act at once: the server says first what would happen. */
-function RetrySelected({ selection, total }: Readonly<{ selection: Selection; total: number | null }>) {
+function RetrySelected({ selection, total, retry }: RetryProps) {
   const t = useText(listTexts);
-  const may = useMay('saga:sagas:repair');
-  const { ask, isAsking, confirmation, end } = useBulkRetry();
   const criteria = retryCriteriaOf(selection);
   const refusal = selection.kind === 'some' ? t.tooManyNamed : t.cannotRetry;
   return (
-    <>
-      <Button
-        kind="primary"
-        isBusy={isAsking}
-        disabledReason={may.reason ?? (criteria === null ? refusal : undefined)}
-        onPress={() => {
-          if (criteria !== null) void ask(criteria);
-        }}
-      >
-        {t.retryStuck(countSelected(selection, total))}
-      </Button>
-      <ConfirmDialog confirmation={confirmation} onEnd={end} />
-    </>
+    <Button
+      kind="primary"
+      isBusy={retry.isAsking}
+      disabledReason={retry.refusal ?? (criteria === null ? refusal : undefined)}
+      onPress={() => {
+        if (criteria !== null) void retry.ask(criteria);
+      }}
+    >
+      {t.retryStuck(countSelected(selection, total))}
+    </Button>
   );
 }

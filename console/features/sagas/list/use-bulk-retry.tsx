@@ -4,6 +4,7 @@ import { reasonField, type Confirmation } from '../../../components/dialog/confi
 import { MaskedText } from '../../../components/protection/masked-text.tsx';
 import { useApi } from '../../../components/session/api-context.ts';
 import { useSession } from '../../../components/session/session.tsx';
+import { useMay } from '../../../components/session/use-may.ts';
 import { useText } from '../../../components/text/use-text.ts';
 import { useToast } from '../../../components/toast/toasts.tsx';
 import { messageOf } from '../../../lib/api/api-failure.ts';
@@ -27,7 +28,9 @@ export function useBulkRetry() {
   const [isAsking, setAsking] = useState(false);
   const [confirmation, setConfirmation] = useState<Confirmation | null>(null);
   const outcomeText = useOutcomeText();
+  const may = useMay('saga:sagas:repair');
   const ask = async (criteria: RetryCriteria): Promise<void> => {
+    if (may.reason !== undefined) return toast({ text: may.reason, isFailure: true });
     setAsking(true);
     try {
       const body = { ...criteria, preview: true };
@@ -54,7 +57,7 @@ export function useBulkRetry() {
       setAsking(false);
     }
   };
-  return { ask, isAsking, confirmation, end: () => setConfirmation(null) };
+  return { ask, isAsking, refusal: may.reason, confirmation, end: () => setConfirmation(null) };
 }
 
 function useOutcomeText(): (retried: RetriedSagas) => string {
