@@ -176,6 +176,18 @@ test('who may not see payloads sees none of them, and who may sees all but the p
   assert.deepEqual([payload, result, progress], ['[masked]', '[masked]', '[masked]']);
 });
 
+test('a producer sees what it added as the rules say, without the permission', async () => {
+  const producer = await guarded.as(['producer'], { sub: 'the shop' });
+  const payload = { order_id: 7, password: 'hunter2' };
+  const added = await producer.post<{ job_id: string }>('/api/v1/jobs', { queue: 'other', payload });
+  assert.equal(added.status, 202, added.text);
+  const path = `/api/v1/jobs/${added.body.job_id}`;
+  const shown = { order_id: 7, password: '[masked]' };
+  assert.deepEqual((await producer.get<{ payload: object }>(path)).body.payload, shown);
+  const auditor = await guarded.as(['sys_auditor']);
+  assert.equal((await auditor.get<{ payload: unknown }>(path)).body.payload, '[masked]');
+});
+
 test('what is covered can be searched for only by those who see payloads', async () => {
   const [auditor, operator] = [await guarded.as(['sys_auditor']), await guarded.as(['sys_operator'])];
   for (const path of [

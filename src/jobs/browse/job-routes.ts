@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { creatorOf } from '../../kernel/access/principal.ts';
 import type { PageRequest } from '../../kernel/page.ts';
-import { noMasks, type Masks } from '../../kernel/protect/protection.ts';
+import { noMasks } from '../../kernel/protect/protection.ts';
 import { formatTimestamp } from '../../kernel/timestamp.ts';
 import { namesFor, ownFor } from '../../platform/http/access/guard-access.ts';
 import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
@@ -63,7 +62,7 @@ export function addJobRoutes(app: HttpApp, deps: JobRouteDeps): void {
     answer: schemas.JobListSchema,
     require: (query, request) => requireFilter(masking, query, request),
     present: (job, { fields }, request) =>
-      withFields(presentListedJob(job, masksOf(masking, request, job)), fields),
+      withFields(presentListedJob(job, masking.ofAdded(request, job.queue, job.createdBy)), fields),
     async list(query, page, request, names) {
       const asOf = await readClock(db);
       const filter = listFilterOf(query, { names, own: ownFor(request) });
@@ -119,7 +118,8 @@ function addDeadRoute(app: HttpApp, { db, masking }: JobRouteDeps): void {
     query: schemas.DeadListQuery,
     answer: schemas.DeadListSchema,
     require: (query, request) => requireFilter(masking, query, request),
-    present: (job, _query, request) => presentListedJob(job, masksOf(masking, request, job)),
+    present: (job, _query, request) =>
+      presentListedJob(job, masking.ofAdded(request, job.queue, job.createdBy)),
     async list(query, page, request, names) {
       const filter: JobFilter = {
         ...filterOf(query),
@@ -152,16 +152,6 @@ function requireFilter(
 ): void {
   masking.requireVisible(request, 'dedupe_key', asked.dedupe_key, 'key');
   masking.requireTexts(request, 'error', asked.error);
-}
-
-/** Whoever added a job knows its payload. */
-function masksOf(
-  masking: PayloadMasks,
-  request: Pick<FastifyRequest, 'principal'>,
-  { queue, createdBy }: Pick<Job, 'queue' | 'createdBy'>,
-): Masks {
-  const isOwn = createdBy !== null && createdBy === creatorOf(request.principal);
-  return isOwn ? masking.ofOwn(queue) : masking.of(request, queue);
 }
 
 function addJobDetails(app: HttpApp, { db, masking }: JobRouteDeps): void {
@@ -205,7 +195,9 @@ function addJobDetails(app: HttpApp, { db, masking }: JobRouteDeps): void {
       const jobId = readJobId(request.params.id);
       await request.reserveAnswer(masking.answerBytes(await jobBytes(db, jobId)));
       const found = await findJob(db, jobId);
-      return reply.send(presentJobDetails(found, masksOf(masking, request, found.job)));
+      return reply.send(
+        presentJobDetails(found, masking.ofAdded(request, found.job.queue, found.job.createdBy)),
+      );
     },
   );
 }

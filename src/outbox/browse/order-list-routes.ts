@@ -44,7 +44,8 @@ export function addOrderListRoutes(app: HttpApp, { db, masking }: OrderListDeps)
     },
     keyOf: ({ id, createdAtExact }, query) =>
       isByTime(filterOf(query)) ? [String(id), createdAtExact] : [String(id)],
-    present: (order, _query, request) => presentOrder(order, masking.of(request, order.destination)),
+    present: (order, _query, request) =>
+      presentOrder(order, masking.ofAdded(request, order.destination, order.createdBy)),
   });
 
   app.get(

@@ -2,6 +2,7 @@ import { createItemCover } from '../../kernel/protect/item-cover.ts';
 import type { Masks } from '../../kernel/protect/protection.ts';
 import { formatInstant } from '../../kernel/timestamp.ts';
 import type { GateSnapshot } from '../domain/circuit.ts';
+import type { Order } from '../domain/order-details.ts';
 import { presentAttempt, presentOrder, type Json } from '../present.ts';
 import type { Facets } from './count-facets.ts';
 import type { DescribedDestination } from './describe-destinations.ts';
@@ -15,11 +16,11 @@ export function presentProofs([newest, ...earlier]: readonly Proof[], masksOf: M
   };
 }
 
-/** Of the destination; null if the order is gone. */
-type MasksOf = (destination: string | null) => Masks;
+/** Null if the order is gone. */
+type MasksOf = (order: Order | null) => Masks;
 
 function presentProof({ entry, details }: Proof, masksOf: MasksOf): Json {
-  const masks = masksOf(details?.order.destination ?? null);
+  const masks = masksOf(details?.order ?? null);
   const cover = createItemCover(masks);
   const order = details === null ? null : presentOrder(details.order, masks);
   return {

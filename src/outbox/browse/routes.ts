@@ -67,7 +67,8 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       const id = parseOrderId(request.params.id);
       await request.reserveAnswer(masking.answerBytes(await sizeOfOrders(db, [id])));
       const details = await getOrderDetails(db, id);
-      return reply.send(presentOrderDetails(details, masking.of(request, details.order.destination)));
+      const { destination, createdBy } = details.order;
+      return reply.send(presentOrderDetails(details, masking.ofAdded(request, destination, createdBy)));
     },
   );
 
@@ -93,8 +94,8 @@ function addDetailRoutes(app: HttpApp, deps: BrowseDeps): void {
       await request.reserveAnswer(masking.answerBytes(await sizeOfOrders(db, ids)));
       const proofs = await proofsOf(db, entries);
       return reply.send(
-        presentProofs(proofs, (destination) =>
-          destination === null ? masking.ofAny() : masking.of(request, destination),
+        presentProofs(proofs, (order) =>
+          order === null ? masking.ofAny() : masking.ofAdded(request, order.destination, order.createdBy),
         ),
       );
     },

@@ -73,7 +73,7 @@ export function addSagaRoutes(app: HttpApp, deps: SagaRouteDeps): void {
     },
     keyOf: ({ saga: { createdAtExact, sagaId } }) => [createdAtExact, sagaId],
     present: ({ saga, steps }, { fields }, request) => {
-      const shown = presentSaga(saga, masking.of(request, saga.workflowName));
+      const shown = presentSaga(saga, masking.ofAdded(request, saga.workflowName, saga.createdBy));
       return withFields({ ...shown, steps: presentSteps(steps) }, fields);
     },
   });
@@ -129,7 +129,8 @@ function addSagaDetails(app: HttpApp, deps: SagaRouteDeps): void {
       const sagaId = readSagaId(request.params.saga_id);
       await request.reserveAnswer(masking.answerBytes(await sagaBytes(db, sagaId)));
       const found = (await findSaga(db, sagaId)) ?? throwNotFound(`saga not found: saga_id=${sagaId}`);
-      return reply.send(presentWithSteps(found, masking.of(request, found.saga.workflowName)));
+      const { workflowName, createdBy } = found.saga;
+      return reply.send(presentWithSteps(found, masking.ofAdded(request, workflowName, createdBy)));
     },
   );
 }

@@ -1,6 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import type { Permission } from '../../../kernel/access/permissions.ts';
-import { isAllowed, mayAnywhere, mayEverywhere, namesAllowed } from '../../../kernel/access/principal.ts';
+import {
+  creatorOf,
+  isAllowed,
+  mayAnywhere,
+  mayEverywhere,
+  namesAllowed,
+} from '../../../kernel/access/principal.ts';
 import type { Dimension } from '../../../kernel/access/scope.ts';
 import type { Masks, Protection } from '../../../kernel/protect/protection.ts';
 import { permissionDenied } from './guard-access.ts';
@@ -15,8 +21,8 @@ export type PayloadMasks = Readonly<{
    * of the names.
    */
   of: (request: Asking, name: string, ...otherNames: readonly (string | null)[]) => Masks;
-  /** For an item that the principal added: it knows the payload, and sees it as the rules say. */
-  ofOwn: (name: string) => Masks;
+  /** The same for an item that somebody added: who added it knows the payload, and sees it as the rules say. */
+  ofAdded: (request: Asking, name: string, createdBy: string | null) => Masks;
   /** For texts that were made of many items, or of one that may be gone. */
   ofAny: () => Masks;
   /** The memory that an answer of this size may take when its texts are masked. */
@@ -54,7 +60,12 @@ export function maskPayloadsBy(
       const masks = protection.of(dimension, [name, ...otherNames]);
       return isAllowed(principal, permission, { [dimension]: [name] }) ? masks : masks.withoutPayload();
     },
-    ofOwn: (name) => protection.of(dimension, [name]),
+    ofAdded({ principal }, name, createdBy) {
+      const masks = protection.of(dimension, [name]);
+      const isOwn = createdBy !== null && createdBy === creatorOf(principal);
+      const isShown = isOwn || isAllowed(principal, permission, { [dimension]: [name] });
+      return isShown ? masks : masks.withoutPayload();
+    },
     ofAny: () => protection.ofAny(dimension),
     answerBytes: (bytes) =>
       protection.ofAny(dimension).isEmpty ? bytes : Math.max(bytes, Math.min(2 * bytes, mostMaskedBytes)),
