@@ -18,6 +18,8 @@ type Props<Revealed> = Readonly<{
   /** Of `POST …/reveal`. */
   path: string;
   permission: string;
+  /** What else the user cannot do while parts are covered. */
+  note?: string;
   /** Gets what the server revealed, also as it was sent; null while parts are covered. */
   children: (revealed: Revealed | null, text: string | null) => ReactNode;
 }>;
@@ -26,7 +28,7 @@ type Props<Revealed> = Readonly<{
  * An item whose protected parts can be revealed, with a reason. What was revealed is in no cache: it is gone when the
  * item leaves the screen. Give it a key of the item and its version.
  */
-export function Revealable<Revealed>({ isMasked, path, permission, children }: Props<Revealed>) {
+export function Revealable<Revealed>({ isMasked, path, permission, note, children }: Props<Revealed>) {
   const t = useText(protectionTexts);
   const api = useApi();
   const may = useMay(permission);
@@ -38,7 +40,7 @@ export function Revealable<Revealed>({ isMasked, path, permission, children }: P
       {answer !== null ? (
         <Revealed onHide={() => setAnswer(null)} />
       ) : isMasked ? (
-        <Covered reveal={reveal} />
+        <Covered reveal={reveal} note={note} />
       ) : null}
       {children(answer?.value ?? null, answer?.text ?? null)}
       <ConfirmDialog
@@ -62,14 +64,14 @@ export function Revealable<Revealed>({ isMasked, path, permission, children }: P
 
 const key = 'v';
 
-function Covered({ reveal }: Readonly<{ reveal: Reveal }>) {
+function Covered({ reveal, note = '' }: Readonly<{ reveal: Reveal; note?: string | undefined }>) {
   const t = useText(protectionTexts);
   usePageKeys({ [key]: reveal.refusal === undefined ? reveal.ask : undefined });
   return (
     <section aria-label={t.protection} className={styles['bar']}>
       <Lock size={16} aria-hidden />
       <p>
-        {t.covered} {t.refused}
+        {t.covered} {note}
       </p>
       <Button keys={key} disabledReason={reveal.refusal} onPress={reveal.ask}>
         {t.reveal}

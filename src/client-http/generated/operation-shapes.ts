@@ -654,7 +654,7 @@ export type Operations = {
       published: boolean;
     }>;
   };
-  /** Show a message with its protected parts. Returns the record byte for byte, as in `…/raw`, and the error, with nothing covered: of the newest version, or of `version`. Each call is in the audit log with its reason; at most 60 a minute per caller. */
+  /** Show a message with its protected parts. Returns the record byte for byte, as in `…/raw`, and the error, with nothing covered: of the newest version, or of `version`. It is in the audit log with its reason; at most 60 a minute per caller. */
   revealMessage: {
     input: Readonly<{
       version?: number | undefined;

@@ -3,7 +3,6 @@ import type { Texts } from '../../../lib/text/catalogue.ts';
 export const en = {
   protection: 'Protection',
   covered: 'Parts are protected by a rule of the server and shown as [masked].',
-  refused: 'Editing, downloads and the stored bytes are refused as long as parts of them are protected.',
   reveal: 'Reveal…',
   revealTitle: 'Reveal protected parts',
   revealAction: 'Reveal',

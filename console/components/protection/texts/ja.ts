@@ -4,7 +4,6 @@ import type { en } from './en.ts';
 export const ja: TextsLike<typeof en> = {
   protection: '保護',
   covered: '一部はサーバーの規則で保護され、[masked] と表示されます。',
-  refused: '保護された部分がある間は、編集・ダウンロード・保存されたバイト列の取得はできません。',
   reveal: '開示…',
   revealTitle: '保護された部分の開示',
   revealAction: '開示する',

@@ -90,6 +90,7 @@ function Parts({ tab, message }: Readonly<{ tab: Tab; message: Message }>) {
       isMasked={masked}
       path={`${messagePath(id)}/reveal?version=${version}`}
       permission="dlq:payloads:view"
+      note={t.bytesRefused}
     >
       {(revealed) => (
         <>

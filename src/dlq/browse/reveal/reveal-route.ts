@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { recordAct } from '../../../platform/audit/record-act.ts';
+import { recordReveal } from '../../../platform/audit/record-reveal.ts';
 import type { PayloadMasks } from '../../../platform/http/access/payload-masks.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
@@ -31,7 +31,7 @@ export function addRevealRoute(
     operationId: 'revealMessage',
     summary: 'Show a message with its protected parts',
     description:
-      'Returns the record byte for byte, as in `…/raw`, and the error, with nothing covered: of the newest version, or of `version`. Each call is in the audit log with its reason; at most 60 a minute per caller.',
+      'Returns the record byte for byte, as in `…/raw`, and the error, with nothing covered: of the newest version, or of `version`. It is in the audit log with its reason; at most 60 a minute per caller.',
     errors: [404],
     params: IdParams,
     query: RawQuery,
@@ -46,7 +46,7 @@ export function addRevealRoute(
       return db.transaction(async (tx) => {
         const record = await getVersion(tx, { id, version }, payloads);
         const { errorMessage, errorStack, originalTopic } = await getMessage(tx, id, payloads);
-        await recordAct(tx, by.act, {
+        await recordReveal(tx, by.act, {
           resource: `dlq/messages/${id}`,
           names: { topics: [...new Set([originalTopic, record.target])] },
           detail: { version },

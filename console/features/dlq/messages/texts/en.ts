@@ -21,6 +21,7 @@ export const en = {
   messageOf: (id: string) => `Message ${id}`,
   id: 'ID',
   placeOf: (place: number, count: number) => `${formatCount(place)} of ${formatCount(count)}`,
+  bytesRefused: 'Editing, downloads and the stored bytes are refused as long as parts of them are protected.',
   parts: 'Parts of the message',
   payload: 'Payload',
   headers: 'Headers',

@@ -22,6 +22,7 @@ export const ja: TextsLike<typeof en> = {
   messageOf: (id) => `メッセージ ${id}`,
   id: 'ID',
   placeOf: (place, count) => `${formatCount(count)} 件中 ${formatCount(place)}`,
+  bytesRefused: '保護された部分がある間は、編集・ダウンロード・保存されたバイト列の取得はできません。',
   parts: 'メッセージの内容',
   payload: 'ペイロード',
   headers: 'ヘッダー',
