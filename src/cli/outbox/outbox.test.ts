@@ -236,7 +236,9 @@ function assertHarmless({ out, err }: Ended): void {
 }
 
 test('show prints the order with request, attempts and audit log, and escapes control characters', async () => {
-  const answer = [{ body: JSON.stringify({ ...order, attempts, audit }) }];
+  const answer = [
+    { body: JSON.stringify({ ...order, lane: { blocked_by_id: 1040, behind: 12 }, attempts, audit }) },
+  ];
   const shown = await run(['show', '1042'], { answer });
   assertHarmless(shown);
   assert.deepEqual([shown.code, shown.err, shown.asked[0]?.url], [0, '', '/api/v1/outbox/orders/1042']);
@@ -245,6 +247,8 @@ test('show prints the order with request, attempts and audit log, and escapes co
     /^status +dead \(in doubt\)$/m,
     /^needs attention +check the receiver, then run redrive outbox supersede or skip with --effect-checked$/m,
     /^superseded by +1043$/m,
+    /^blocked by +order 1040, which has the same ordering key$/m,
+    /^blocks +12 later orders of its key$/m,
     /^answer +HTTP 500, sha256:00$/m,
     /^ +1 {2}2026-02-20T10:30:00\.000\+00:00 +250 ms {2}dead +- /m,
     /^2026-02-20T10:30:00\.250\+00:00 {2}sending -> dead +8 /m,
@@ -291,12 +295,19 @@ test('destinations prints why orders are not sent', async () => {
     throttle: null,
     circuit: { state: 'closed' },
     lag_seconds: null,
+    needs_attention: 0,
     waiting: 0,
     in_flight: { here: 1, all: 3 },
   };
   const destinations = [
     flows,
-    { ...flows, name: 'slow', throttle: { rate_per_second: 12.5, held_until: null }, lag_seconds: 61.4 },
+    {
+      ...flows,
+      name: 'slow',
+      throttle: { rate_per_second: 12.5, held_until: null },
+      lag_seconds: 61.4,
+      needs_attention: 2,
+    },
     {
       ...flows,
       name: 'away',
@@ -312,10 +323,10 @@ test('destinations prints why orders are not sent', async () => {
   assert.deepEqual(
     lines.map((line) => line.replaceAll(/ {2,}/g, ' | ')),
     [
-      'broker | http | enforced | 0 | - | 3 | sending',
-      'slow | http | enforced | 0 | 61s | 3 | throttled: at most 12.5/s',
-      `away | http | enforced | >= 10000 | - | 3 | circuit open: ${escaped}, next probe 2026-02-20T10:31:00.000+00:00`,
-      'forgotten | - | - | 0 | - | 3 | not configured on this server',
+      'broker | http | enforced | 0 | - | 0 | 3 | sending',
+      'slow | http | enforced | 0 | 61s | 2 | 3 | throttled: at most 12.5/s',
+      `away | http | enforced | >= 10000 | - | 0 | 3 | circuit open: ${escaped}, next probe 2026-02-20T10:31:00.000+00:00`,
+      'forgotten | - | - | 0 | - | 0 | 3 | not configured on this server',
     ],
   );
 });
