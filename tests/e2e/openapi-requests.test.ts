@@ -269,6 +269,7 @@ async function send({ method, path, operation }: Placed, { path: ids = {}, body,
     path: target,
     headers,
     ...(text === undefined ? {} : { body: text }),
+    ...(operation.operationId === 'followChanges' ? { until: /^event: beat$/m } : {}),
   });
 }
 

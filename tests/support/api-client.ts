@@ -27,6 +27,8 @@ export type RawRequest = Readonly<{
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Buffer;
+  /** Enough of an answer that may never end, such as a stream of events: the connection is then closed. */
+  until?: RegExp;
 }>;
 
 export type ErrorBody = Readonly<{
@@ -59,7 +61,7 @@ export function createApiClient(baseUrl: string, always: Readonly<Record<string,
   };
 }
 
-function sendRaw(baseUrl: string, { method, path, headers, body }: RawRequest): Promise<Answer> {
+function sendRaw(baseUrl: string, { method, path, headers, body, until }: RawRequest): Promise<Answer> {
   const { hostname, port } = new URL(baseUrl);
   // Node frames a body by itself only for the methods that usually have one.
   const framing = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
@@ -67,13 +69,19 @@ function sendRaw(baseUrl: string, { method, path, headers, body }: RawRequest): 
     const options = { hostname, port, method, path, headers: { ...headers, ...framing } };
     const request = httpRequest(options, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
+      const textSoFar = (): string => Buffer.concat(chunks).toString('utf8');
+      const end = (): void => {
         const entries = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-        const text = Buffer.concat(chunks).toString('utf8');
-        resolve(answerOf(response.statusCode ?? 0, new Headers(Object.fromEntries(entries)), text));
+        resolve(answerOf(response.statusCode ?? 0, new Headers(Object.fromEntries(entries)), textSoFar()));
+      };
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        if (until?.test(textSoFar()) !== true) return;
+        end();
+        request.destroy();
       });
+      response.on('error', reject);
+      response.on('end', end);
     });
     request.on('error', reject);
     request.end(body);
