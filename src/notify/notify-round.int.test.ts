@@ -8,7 +8,7 @@ import { noMasks } from '../kernel/protect/protection.ts';
 import { createUuidMaker } from '../kernel/uuid.ts';
 import type { Database, Queryable } from '../platform/postgres/database.ts';
 import { platformRetention } from '../platform/work/platform-retention.ts';
-import { runTasks } from '../platform/work/retention.ts';
+import { runTasks } from '../platform/work/retention-tasks.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import type { Notifier } from './notifier.ts';
 import { runRound, type Round, type RoundDeps } from './notify-round.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Pool, type PoolClient } from 'pg';
 import { auditPartitions, orderRetention } from '../../src/outbox/upkeep/retention.ts';
-import { runTasks } from '../../src/platform/work/retention.ts';
+import { runTasks } from '../../src/platform/work/retention-tasks.ts';
 import { Sql, sql } from '../../src/platform/postgres/sql.ts';
 import {
   call,

@@ -2,12 +2,8 @@ import { hourMs } from '../../kernel/duration.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import {
-  createRetention,
-  every,
-  type RetentionLog,
-  type RetentionTask,
-} from '../../platform/work/retention.ts';
+import { type RetentionTask } from '../../platform/work/retention-tasks.ts';
+import { createRetention, every, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 
 /** Makes the partitions of the coming months, and drops those whose events are sealed and older than their retention. */

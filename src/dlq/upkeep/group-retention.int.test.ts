@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { runTasks } from '../../platform/work/retention.ts';
+import { runTasks } from '../../platform/work/retention-tasks.ts';
 import { groupRetention } from './group-retention.ts';
 import { indexAll } from './index-messages.ts';
 import { compactCounts, recountMessages } from './topic-counts.ts';

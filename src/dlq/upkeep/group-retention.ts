@@ -1,14 +1,8 @@
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import {
-  batchTask,
-  createRetention,
-  deleteTask,
-  every,
-  type RetentionLog,
-  type RetentionTask,
-} from '../../platform/work/retention.ts';
+import { batchTask, deleteTask, type RetentionTask } from '../../platform/work/retention-tasks.ts';
+import { createRetention, every, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 
 /** Deletes what groups and the search keep of messages that are gone. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { runTasks } from '../../platform/work/retention.ts';
+import { runTasks } from '../../platform/work/retention-tasks.ts';
 import { planExpiry, redriveRetention } from './redrive-retention.ts';
 
 let database: TestDatabase;

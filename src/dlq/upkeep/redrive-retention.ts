@@ -2,13 +2,8 @@ import { hourMs, minuteMs } from '../../kernel/duration.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import {
-  createRetention,
-  deleteTask,
-  every,
-  type RetentionLog,
-  type RetentionTask,
-} from '../../platform/work/retention.ts';
+import { deleteTask, type RetentionTask } from '../../platform/work/retention-tasks.ts';
+import { createRetention, every, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { planLifeHours, stateAfter, statesBefore } from '../domain/redrive.ts';
 

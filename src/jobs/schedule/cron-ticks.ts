@@ -1,7 +1,7 @@
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { deleteTask, type RetentionTask } from '../../platform/work/retention.ts';
+import { deleteTask, type RetentionTask } from '../../platform/work/retention-tasks.ts';
 import type { CronJob } from '../domain/cron-schedule.ts';
 
 /** A schedule whose text or time zone changes starts anew. */

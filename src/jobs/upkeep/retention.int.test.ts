@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
-import { runTasks } from '../../platform/work/retention.ts';
+import { runTasks } from '../../platform/work/retention-tasks.ts';
 import { jobRetention, type JobRetentionOptions } from './retention.ts';
 
 let database: TestDatabase;

@@ -3,13 +3,8 @@ import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
-import {
-  batchTask,
-  createRetention,
-  every,
-  type Batch,
-  type RetentionTask,
-} from '../../platform/work/retention.ts';
+import { batchTask, type Batch, type RetentionTask } from '../../platform/work/retention-tasks.ts';
+import { createRetention, every } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import { defaultSettings } from '../domain/queue-settings.ts';
 

@@ -5,7 +5,8 @@ import { eventually } from '../../../tests/support/eventually.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { migrateDown, migrateUp } from '../../platform/postgres/migrate.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
-import { TableBusyError, type Counts } from '../../platform/work/retention.ts';
+import { type Counts } from '../../platform/work/retention-tasks.ts';
+import { TableBusyError } from '../../platform/work/retention.ts';
 import { auditPartitions } from './retention.ts';
 
 const dayMs = 86_400_000;

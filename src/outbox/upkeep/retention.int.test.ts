@@ -5,7 +5,7 @@ import { eventually } from '../../../tests/support/eventually.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
 import type { Database } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
-import { runTasks, type Counts } from '../../platform/work/retention.ts';
+import { runTasks, type Counts } from '../../platform/work/retention-tasks.ts';
 import { createOrderRetention, orderRetention } from './retention.ts';
 
 const hourMs = 3_600_000;

@@ -5,14 +5,11 @@ import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import {
   batchTask,
-  createRetention,
   deleteTask,
-  every,
-  TableBusyError,
   type Batch,
-  type RetentionLog,
   type RetentionTask,
-} from '../../platform/work/retention.ts';
+} from '../../platform/work/retention-tasks.ts';
+import { createRetention, every, TableBusyError, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 
 export type OrderRetentionOptions = Readonly<{

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { sql } from '../postgres/sql.ts';
 import { platformRetention } from './platform-retention.ts';
-import { runTasks } from './retention.ts';
+import { runTasks } from './retention-tasks.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));

@@ -2,7 +2,8 @@ import type { Service } from '../../kernel/service.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { sql } from '../postgres/sql.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { createRetention, deleteTask, every, type RetentionTask } from './retention.ts';
+import { deleteTask, type RetentionTask } from './retention-tasks.ts';
+import { createRetention, every } from './retention.ts';
 import type { Worker } from './work.ts';
 
 /** Notification events are history: the item that they are about has its own. */

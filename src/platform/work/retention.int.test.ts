@@ -3,16 +3,8 @@ import { after, before, test } from 'node:test';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { eventually } from '../../../tests/support/eventually.ts';
 import { createTestWorker } from '../../../tests/support/worker.ts';
-import {
-  batchTask,
-  createRetention,
-  deleteTask,
-  every,
-  runTasks,
-  TableBusyError,
-  type Counts,
-  type RetentionTask,
-} from './retention.ts';
+import { batchTask, deleteTask, runTasks, type Counts, type RetentionTask } from './retention-tasks.ts';
+import { createRetention, every, TableBusyError } from './retention.ts';
 
 let database: TestDatabase;
 before(async () => void (database = await createTestDatabase()));

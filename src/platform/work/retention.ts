@@ -2,86 +2,8 @@ import { sleep } from '../../kernel/clock.ts';
 import { minuteMs } from '../../kernel/duration.ts';
 import type { Service } from '../../kernel/service.ts';
 import { createNamedLease } from './named-lease.ts';
+import { runTasks, type Counts, type RetentionTask } from './retention-tasks.ts';
 import type { Worker } from './work.ts';
-
-/**
- * Retention: deletes or archives expired rows. One replica, the holder of a named lease, runs rounds of tasks by a
- * schedule. A task handles one table, in batches: each batch is a short transaction with a LIMIT, judges age by the
- * database's clock and skips locked rows. A task that fails is logged and retried a minute later, and does not keep
- * the other tasks from running.
- */
-export type RetentionTask = Readonly<{
-  /** What it handles, for the logs: `expired jobs`. */
-  name: string;
-  /** Runs until nothing is left or the signal aborts; returns how many rows it changed, by what it did to them. */
-  run: (signal: AbortSignal) => Promise<Counts>;
-}>;
-
-export type Counts = Readonly<Record<string, number>>;
-
-/** `next` is where the following batch starts; null at the end. */
-export type Batch<Cursor> = Readonly<{ counts: Counts; next: Cursor | null }>;
-
-/** A task that reads its table once from the start, so that rows which stay do not block those behind them. */
-export function batchTask<Cursor>(
-  name: string,
-  runBatch: (after: Cursor | null) => Promise<Batch<Cursor>>,
-): RetentionTask {
-  return {
-    name,
-    async run(signal) {
-      let counts: Counts = {};
-      let after: Cursor | null = null;
-      while (!signal.aborted) {
-        const batch: Batch<Cursor> = await runBatch(after);
-        counts = addCounts(counts, batch.counts);
-        if (batch.next === null) break;
-        after = batch.next;
-      }
-      return counts;
-    },
-  };
-}
-
-/** Rows that are left after this many batches are deleted in the next round. */
-const maxBatches = 10_000;
-
-/** A task that deletes the oldest rows until a batch is not full. `deleteBatch` returns how many rows it deleted. */
-export function deleteTask(
-  { name, count, batchSize }: Readonly<{ name: string; count: string; batchSize: number }>,
-  deleteBatch: (limit: number) => Promise<number>,
-): RetentionTask {
-  return batchTask<number>(name, async (before) => {
-    const deleted = await deleteBatch(batchSize);
-    const batches = (before ?? 0) + 1;
-    const isDone = deleted < batchSize || batches >= maxBatches;
-    return { counts: { [count]: deleted }, next: isDone ? null : batches };
-  });
-}
-
-/** Runs the tasks once, one after the other. A task that fails goes to `onError`; without it, the error is thrown. */
-export async function runTasks(
-  tasks: readonly RetentionTask[],
-  signal: AbortSignal,
-  onError?: (task: RetentionTask, error: unknown) => void,
-): Promise<Counts> {
-  let counts: Counts = {};
-  for (const task of tasks) {
-    if (signal.aborted) break;
-    try {
-      counts = addCounts(counts, await task.run(signal));
-    } catch (error) {
-      if (onError === undefined) throw error;
-      onError(task, error);
-    }
-  }
-  return counts;
-}
-
-function addCounts(some: Counts, more: Counts): Counts {
-  const sums = Object.entries(more).map(([name, count]) => [name, (some[name] ?? 0) + count] as const);
-  return { ...some, ...Object.fromEntries(sums) };
-}
 
 /** Thrown by a task that found its table locked: it is retried like any other failure, but not logged as one. */
 export class TableBusyError extends Error {
@@ -101,6 +23,10 @@ export type RetentionRound = Readonly<{
   pausePerRound?: number;
 }>;
 
+/**
+ * Retention: deletes or archives expired rows. One replica, the holder of a named lease, runs rounds of tasks by a
+ * schedule. A task that fails is logged and retried a minute later, and does not keep the other tasks from running.
+ */
 export type RetentionOptions = Readonly<{
   /** Of the lease: `jobs.retention`. */
   name: string;

@@ -4,7 +4,7 @@ import { emptySagas } from '../../../tests/support/empty-sagas.ts';
 import { openSagaScene, refused, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { Workflow } from '../domain/workflow/workflow.ts';
-import { runTasks } from '../../platform/work/retention.ts';
+import { runTasks } from '../../platform/work/retention-tasks.ts';
 import { sagaRetention, type SagaRetentionOptions } from './retention.ts';
 
 let at: SagaScene;

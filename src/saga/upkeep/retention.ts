@@ -2,14 +2,8 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database, Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import {
-  batchTask,
-  createRetention,
-  every,
-  type Batch,
-  type RetentionLog,
-  type RetentionTask,
-} from '../../platform/work/retention.ts';
+import { batchTask, type Batch, type RetentionTask } from '../../platform/work/retention-tasks.ts';
+import { createRetention, every, type RetentionLog } from '../../platform/work/retention.ts';
 import type { Worker } from '../../platform/work/work.ts';
 
 export type SagaRetentionOptions = Readonly<{

@@ -1,5 +1,5 @@
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { deleteTask, runTasks } from '../../platform/work/retention.ts';
+import { deleteTask, runTasks } from '../../platform/work/retention-tasks.ts';
 import type { PostgresPool } from '../postgres-pool.ts';
 import type { Phase } from './decide-guarded-call.ts';
 import { withClient } from '../with-client.ts';
