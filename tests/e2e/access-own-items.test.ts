@@ -122,7 +122,7 @@ test('an idempotency key of another caller is refused without its order and its 
     assert.doesNotMatch(refused.text, new RegExp(`\\b${first.body.id}\\b|created_at|request_digest`));
   }
   // Those who may see the order get the answer; whoever added it also gets what a mismatch says.
-  const narrow = await guarded.as(['narrow_sys_operator']);
+  const narrow = await guarded.as(['narrow_sys_operator'], { sub: 'an-operator' });
   for (const seeing of [one, admin]) {
     const again = await add(seeing, 'in-a', key);
     assert.deepEqual([again.status, again.body.id], [200, first.body.id]);
@@ -131,7 +131,8 @@ test('an idempotency key of another caller is refused without its order and its 
   assertError(await add(narrow, 'in-a', key), 403);
   // Nobody is known to have added an order in SQL: a service that used the library before keeps its keys.
   await guarded.system.db.query(sql`SELECT id FROM outbox.add_order('{"n": 1}', 'own-items-moved', 'in-a')`);
-  assert.equal((await add(one, 'in-a', 'own-items-moved')).status, 200);
+  const moved = await add(one, 'in-a', 'own-items-moved');
+  assert.equal(moved.status, 200, moved.text);
 });
 
 test('a corrected order cannot take the key of an order that its operator may not see', async () => {
