@@ -279,7 +279,7 @@ describe('dead letters', () => {
       return answer.body;
     };
     const list = await get('');
-    assert.deepEqual(Object.keys(list).sort(), ['groups', 'jobs', 'pagination']);
+    assert.deepEqual(Object.keys(list).sort(), ['as_of', 'groups', 'jobs', 'pagination']);
     const unresolved = newestFirst([...timeouts, refused, nameless]);
     assert.deepEqual(idsOf(list), unresolved);
     assert.equal(list.pagination.total_count, 5);
