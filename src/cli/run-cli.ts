@@ -32,7 +32,8 @@ const defaultHelpWidth = 80;
 /** Runs one command and returns its exit code. Errors are printed once, on standard error. */
 export async function runCli(args: readonly string[], terminal: Terminal = process): Promise<number> {
   try {
-    await createProgram(terminal).parseAsync(withoutHelpCommand(args), { from: 'user' });
+    const program = createProgram(terminal);
+    await program.parseAsync(untilUnknown(program, withoutHelpCommand(args)), { from: 'user' });
     return exitCodes.ok;
   } catch (error) {
     for (const line of explainError(error, asksForJson(args))) terminal.stderr.write(`${line}\n`);
@@ -43,6 +44,18 @@ export async function runCli(args: readonly string[], terminal: Terminal = proce
 /** `redrive help dlq list` is `redrive dlq list --help`; commander's own help command knows one level only. */
 function withoutHelpCommand(args: readonly string[]): readonly string[] {
   return args[0] === 'help' ? [...args.slice(1), '--help'] : args;
+}
+
+/** Commander answers `redrive unknown --help` with the help of `redrive`; without the option it says what is wrong. */
+function untilUnknown(program: Command, args: readonly string[]): readonly string[] {
+  let command = program;
+  for (const [i, word] of args.entries()) {
+    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return args;
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined) return args.slice(0, i + 1);
+    command = next;
+  }
+  return args;
 }
 
 export function createProgram(terminal: Terminal): Command {

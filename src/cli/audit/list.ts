@@ -2,6 +2,7 @@ import { outcomes } from '../../kernel/audit/act.ts';
 import { lastColumn, numberColumn, optional, textColumn } from '../output/columns.ts';
 import type { Tone } from '../output/render-table.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 
 type AuditEvent = Readonly<{
   seq: number;
@@ -46,12 +47,11 @@ export const list = listCommand<AuditEvent>({
     { flags: '--outcome <outcome>', text: 'only acts with this outcome', choices: outcomes },
     { flags: '--resource <name>', text: 'only acts on this: jobs/queues/mail' },
     { flags: '--operation <id>', text: 'only acts of this operation: a retry, a redrive' },
-    { flags: '--since <time>', text: 'only at or after this time (ISO 8601 with zone)' },
-    { flags: '--until <time>', text: 'only before this time' },
+    ...timeInputs('only acts'),
   ],
   examples: [
     'redrive audit list',
-    'redrive audit list --action dlq:messages:edit --since 2026-02-20T00:00:00Z',
+    'redrive audit list --action dlq:messages:edit --since 7d',
     "redrive audit list --by 'user:https://idp.example.com|7f3c' --all --json | jq .events[].resource",
   ],
   unused: [

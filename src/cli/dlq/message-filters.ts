@@ -3,6 +3,7 @@ import { lastColumn, numberColumn, textColumn } from '../output/columns.ts';
 import { showRows } from '../output/facts.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { statuses } from './message.ts';
 
@@ -14,8 +15,7 @@ export const messageFilters: readonly Input[] = [
   { flags: '--consumer-group <group>', text: 'only messages of this consumer group' },
   { flags: '--fingerprint <fingerprint>', text: 'only messages with this fingerprint' },
   { flags: '--key <key>', text: 'only messages with this key' },
-  { flags: '--since <time>', text: 'only messages stored at or after this time (ISO 8601 with zone)' },
-  { flags: '--until <time>', text: 'only messages stored before this time (ISO 8601 with zone)' },
+  ...timeInputs('only messages stored'),
   { flags: '--unroutable', text: 'only messages whose original topic is unknown' },
   { flags: '--has-edit', text: 'only messages that an operator has edited' },
   { flags: '--archived', text: 'archived messages in place of the live ones' },

@@ -7,6 +7,7 @@ import { withProgress } from '../output/progress.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import type { Input, Values } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import { listenForStop } from '../run-until-signal.ts';
 import { canaryInputs, canaryOf } from './canary.ts';
 import {
@@ -43,8 +44,7 @@ const planInputs: readonly Input[] = [
   { flags: '--key <key>', text: 'only messages with this key' },
   { flags: '--consumer-group <group>', text: 'only messages of this consumer group' },
   { flags: '--text <words>', text: 'only messages with all these words in the error or the value' },
-  { flags: '--since <time>', text: 'only messages stored at or after this time (ISO 8601 with zone)' },
-  { flags: '--until <time>', text: 'only messages stored before this time (ISO 8601 with zone)' },
+  ...timeInputs('only messages stored'),
 ];
 
 export const plan = sliceCommand(

@@ -15,6 +15,7 @@ import type { Input } from '../slice/define-command.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import { jobId, statusColumn, statuses, statusOf, toneOf, type Job } from './job.ts';
 
 type Attempt = Readonly<{
@@ -49,8 +50,7 @@ type DeadPage = Readonly<{ groups?: readonly Group[]; groups_are_partial?: true 
 const filters: readonly Input[] = [
   { flags: '--queue <name>', text: 'only jobs of this queue' },
   { flags: '--fingerprint <fingerprint>', text: 'only jobs whose last failure has this fingerprint' },
-  { flags: '--from <time>', text: 'only jobs created at or after this ISO 8601 time', field: 'created_from' },
-  { flags: '--to <time>', text: 'only jobs created before this ISO 8601 time', field: 'created_to' },
+  ...timeInputs('only jobs created', { since: 'created_from', until: 'created_to' }),
 ];
 
 const resolutions = ['unresolved', 'cancelled', 'discarded', 'any'];

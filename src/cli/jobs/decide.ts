@@ -6,6 +6,7 @@ import type { Column } from '../output/render-table.ts';
 import { apiCommand, sliceCommand, type AddCommand } from '../slice/api-command.ts';
 import { nameOf, type Input } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { jobId, jobIds, toneOf } from './job.ts';
 
@@ -54,8 +55,7 @@ const filters: readonly Input[] = [
   { flags: '--queue <name>', text: 'dead jobs of this queue' },
   { flags: '--error <text>', text: 'dead jobs whose error starts with this text' },
   { flags: '--fingerprint <fingerprint>', text: 'dead jobs whose last failure has this fingerprint' },
-  { flags: '--from <time>', text: 'dead jobs created at or after this ISO 8601 time', field: 'created_from' },
-  { flags: '--to <time>', text: 'dead jobs created before this ISO 8601 time', field: 'created_to' },
+  ...timeInputs('dead jobs created', { since: 'created_from', until: 'created_to' }),
 ];
 const ids: Input = {
   flags: '[ids...]',
@@ -87,7 +87,9 @@ export const requeue = sliceCommand(
     const given = values['ids'] as readonly string[];
     const isFiltered = filters.some((input) => values[nameOf(input)] !== undefined);
     if (given.length === 0 && !isFiltered)
-      throw new UsageError('no jobs selected: give job ids, --queue, --error, --fingerprint, --from or --to');
+      throw new UsageError(
+        'no jobs selected: give job ids, --queue, --error, --fingerprint, --since or --until',
+      );
     if (given.length === 1 && !isFiltered && values['preview'] !== true) {
       const call = requestOf('POST /api/v1/jobs/{id}/requeue', [reason], { ...values, id: given[0] });
       return session.show(await session.call<Acted>(call), (acted) => printActed(acted, session));

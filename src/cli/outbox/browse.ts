@@ -8,6 +8,7 @@ import type { ApiSession } from '../api/api-session.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import { statusColumn, statuses, statusOf, toneOf, type Order } from './order.ts';
 
 /** One send, from its claim to its end. */
@@ -56,12 +57,7 @@ const filters: readonly Input[] = [
   { flags: '--key <key>', text: 'only the order with this idempotency key', field: 'idempotency_key' },
   { flags: '--error-code <code>', text: 'only orders whose last error begins with this code' },
   { flags: '--fingerprint <fingerprint>', text: 'only orders whose last error has this fingerprint' },
-  {
-    flags: '--from <time>',
-    text: 'only orders created at or after this ISO 8601 time',
-    field: 'created_from',
-  },
-  { flags: '--to <time>', text: 'only orders created before this ISO 8601 time', field: 'created_to' },
+  ...timeInputs('only orders created', { since: 'created_from', until: 'created_to' }),
   { flags: '--needs-attention', text: 'only dead orders that are neither skipped nor superseded' },
   { flags: '--in-doubt', text: 'only orders not sent that may have had their effect' },
   { flags: '--held', text: 'only orders that wait for an earlier one of their ordering key' },
@@ -75,7 +71,7 @@ export const list = listCommand<Order>({
   inputs: filters,
   examples: [
     'redrive outbox list --needs-attention',
-    'redrive outbox list --destination broker --status failed --from 2026-02-20T00:00:00Z',
+    'redrive outbox list --destination broker --status failed --since 2h',
     'redrive outbox list --all --json | jq -r .orders[].idempotency_key',
   ],
   unused: ['request'],

@@ -339,7 +339,7 @@ test('list sends its filters and reads all pages up to the limit', async () => {
     }),
   });
   const filters = ['--status', 'DEAD', '--destination', 'b&c', '--key', 'order-0001', '--needs-attention'];
-  const times = ['--from', '2026-02-20T00:00:00+09:00', '--to', '2026-02-21T00:00:00Z'];
+  const times = ['--since', '2026-02-20T00:00:00+09:00', '--until', '2026-02-21T00:00:00Z'];
   const all = ['--all', '--page-size', '2', '--limit', '3'];
   const shown = await run(['list', ...filters, ...times, ...all], { answer: [page(2, 'c1'), page(1, 'c2')] });
   assertHarmless(shown);

@@ -6,6 +6,7 @@ import type { ApiSession } from '../api/api-session.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import {
   sagaId,
   statusColumn,
@@ -44,8 +45,7 @@ export const list = listCommand<Saga>({
     { flags: '--waiting-for <service>', text: 'only sagas that wait for this service' },
     { flags: '--fingerprint <fingerprint>', text: 'only sagas stuck at or undone for this failure' },
     { flags: '--needs-attention', text: 'only sagas that need attention' },
-    { flags: '--since <instant>', text: 'only sagas started at or after it; ISO 8601 with zone' },
-    { flags: '--until <instant>', text: 'only sagas started before it; ISO 8601 with zone' },
+    ...timeInputs('only sagas started'),
   ],
   examples: [
     'redrive saga list --needs-attention',

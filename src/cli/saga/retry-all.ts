@@ -7,6 +7,7 @@ import type { Column } from '../output/render-table.ts';
 import { sliceCommand } from '../slice/api-command.ts';
 import { nameOf, type Input, type Values } from '../slice/define-command.ts';
 import { requestOf } from '../slice/request-of.ts';
+import { timeInputs } from '../slice/time-inputs.ts';
 import type { Terminal } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { sagaIds, stepText } from './saga-status.ts';
@@ -50,10 +51,8 @@ const filters: readonly Input[] = [
     text: 'sagas whose last attempt ended with this error class',
     choices: ['refused', 'defect', 'unknown', 'unserved', 'unavailable'],
   },
-  { flags: '--from <time>', text: 'sagas started at or after this ISO 8601 time', field: 'created_from' },
-  { flags: '--to <time>', text: 'sagas started before this ISO 8601 time', field: 'created_to' },
-  { flags: '--stuck-from <time>', text: 'sagas stuck since this ISO 8601 time or later' },
-  { flags: '--stuck-to <time>', text: 'sagas stuck since before this ISO 8601 time' },
+  ...timeInputs('sagas started', { since: 'created_from', until: 'created_to' }),
+  ...timeInputs('sagas that got stuck', { name: 'stuck-', since: 'stuck_from', until: 'stuck_to' }),
 ];
 const ids: Input = {
   flags: '[ids...]',
@@ -105,7 +104,7 @@ function selectedBy(values: Values): Values {
   if (given.length > 0) return values;
   if (filters.every((filter) => values[nameOf(filter)] === undefined))
     throw new UsageError(
-      'no sagas selected: give saga ids, --workflow, --step, --action, --error-class, --from, --to, --stuck-from or --stuck-to',
+      'no sagas selected: give saga ids, --workflow, --step, --action, --error-class, --since, --until, --stuck-since or --stuck-until',
     );
   return { ...values, ids: undefined };
 }
