@@ -1,15 +1,17 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
 import { findChromium } from '../tests/support/console/find-chromium.ts';
 import { startDevProcess } from '../tests/support/dev-process.ts';
+import { smallPng } from './small-png.ts';
 
 /**
- * Makes docs/images/console-*.png: starts `npm start`, lets its demo fail for a while, and takes a picture of the main
- * screens in a real Chromium. `node_modules/.bin/node tools/console-pictures.ts`, whenever a screen changes.
+ * Makes docs/images/console-*.png, light and dark: starts `npm start`, lets its demo fail for a while, and takes
+ * pictures of the main screens in a real Chromium. `node_modules/.bin/node tools/console-pictures.ts`, whenever a screen
+ * changes. tests/docs/pictures.test.ts knows how large they may be.
  *
- * With `--url` and `--folder` it takes every screen of a running server instead, in both themes and both
- * languages and at the width of a phone too, to be looked at.
+ * With `--url` it uses a running demo. With `--folder` besides, it takes every screen of that server, in both themes and
+ * both languages and at the width of a phone too, to be looked at.
  */
 type Screen = Readonly<{
   name: string;
@@ -19,36 +21,37 @@ type Screen = Readonly<{
   prepare?: (page: Page) => Promise<void>;
 }>;
 
-const openFirst = async (page: Page): Promise<void> => {
-  const name = await page.getByRole('heading', { level: 1 }).textContent();
-  await page.locator('main table tbody a').first().click();
-  await page
-    .getByRole('heading', { level: 1 })
-    .filter({ hasNotText: name ?? '' })
-    .waitFor();
-};
+/** Opens the first row whose text matches. */
+const open =
+  (pattern = /./) =>
+  async (page: Page): Promise<void> => {
+    const list = page.url();
+    await page.locator('main table tbody tr').filter({ hasText: pattern }).locator('a').first().click();
+    await page.waitForURL((address) => address.pathname !== new URL(list).pathname);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+  };
 
 const screens: readonly Screen[] = [
-  { name: 'inbox', path: '/inbox' },
   { name: 'groups', path: '/dlq/groups' },
-  { name: 'message', path: '/dlq/messages?q=status:PENDING', prepare: openFirst },
-  { name: 'redrive', path: '/dlq/redrives', prepare: openFirst },
-  { name: 'saga', path: '/sagas?q=is:stuck', theme: 'dark', prepare: openFirst },
+  { name: 'message', path: '/dlq/messages?q=topic:payments.v1', prepare: open(/Declined/) },
+  { name: 'redrive', path: '/dlq/redrives', prepare: open(/stopped/) },
+  { name: 'saga', path: '/sagas?q=is:stuck', prepare: open() },
+  { name: 'jobs', path: '/jobs/list' },
 ];
 
 const all: readonly Screen[] = [
   ...screens,
+  { name: 'inbox', path: '/inbox' },
   ...['messages', 'topics', 'redrives', 'redrives/new?q=topic:orders.v1'].map((path) => ({
     name: `dlq-${path.replaceAll(/\W+/g, '-')}`,
     path: `/dlq/${path}`,
   })),
-  { name: 'group', path: '/dlq/groups', prepare: openFirst },
+  { name: 'group', path: '/dlq/groups', prepare: open() },
   { name: 'orders', path: '/outbox/orders' },
-  { name: 'order', path: '/outbox/orders', prepare: openFirst },
+  { name: 'order', path: '/outbox/orders', prepare: open() },
   { name: 'destinations', path: '/outbox/destinations' },
   { name: 'ledger', path: '/outbox/ledger' },
-  { name: 'jobs', path: '/jobs/list' },
-  { name: 'job', path: '/jobs/list', prepare: openFirst },
+  { name: 'job', path: '/jobs/list', prepare: open() },
   { name: 'queues', path: '/jobs/queues' },
   { name: 'schedules', path: '/jobs/schedules' },
   { name: 'sagas', path: '/sagas' },
@@ -70,21 +73,27 @@ const browser = await chromium.launch({
   args: ['--font-render-hinting=none', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
 });
 try {
-  if (url === undefined) await takeMain();
-  else await takeAll(url, folder ?? images);
+  if (url === undefined || folder === undefined) await takeMain();
+  else await takeAll(url, folder);
 } finally {
   await browser.close();
 }
 
 async function takeMain(): Promise<void> {
+  if (url !== undefined) return takeScreens(url);
   const dev = await startDevProcess();
   try {
     await new Promise((resolve) => setTimeout(resolve, demoMs));
-    for (const screen of screens)
-      await take(`${dev.url}${screen.path}`, screen, `${images}console-${screen.name}.png`);
+    await takeScreens(dev.url);
   } finally {
     await dev.stop();
   }
+}
+
+async function takeScreens(base: string): Promise<void> {
+  for (const screen of screens)
+    for (const theme of ['light', 'dark'] as const)
+      await take(base + screen.path, { ...screen, theme }, `${images}console-${screen.name}-${theme}.png`);
 }
 
 async function takeAll(base: string, into: string): Promise<void> {
@@ -120,7 +129,8 @@ async function take(address: string, look: Look, file: string): Promise<void> {
     await prepare?.(page);
     // Panels of the page load one by one, and say so.
     await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
-    await page.screenshot({ path: file });
+    await page.locator('[data-live="live"]').first().waitFor();
+    await writeFile(file, smallPng(await page.screenshot()));
   } finally {
     await context.close();
   }

@@ -8,6 +8,8 @@ export type Summarizer = Readonly<{
   url: string;
   /** What belongs under `jobs.queues`, so that Redrive pushes to it. */
   queues: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** What belongs under `jobs.cron`. */
+  schedules: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Runs the newsroom; resolves when the signal has ended it. The summariser still answers. */
   run(options: SummarizerOptions): Promise<void>;
   close(): Promise<void>;
@@ -52,7 +54,9 @@ export async function openSummarizer(options: SummaryServiceOptions = {}): Promi
         backoff: { initial_ms: 1000, max_ms: 10_000 },
         target: { type: 'http', url: service.url },
       },
+      digest: { max_retries: 3, timeout_ms: 3000, target: { type: 'http', url: service.digestUrl } },
     },
+    schedules: { 'minute-digest': { schedule: '* * * * *', queue: 'digest' } },
     run: (summarizing) => runSummarizing(service, summarizing),
     close: service.close,
   };

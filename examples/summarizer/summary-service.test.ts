@@ -32,6 +32,14 @@ test('an article is summarised, and one that was withdrawn is refused', async (t
   assert.equal(nonsense.status, 400);
 });
 
+test('a digest counts the articles since the last one', async (t) => {
+  const service = await open(t);
+  const digest = async (): Promise<unknown> => (await push({ ...service, url: service.digestUrl }, '')).body;
+  await push(service, 'news-1');
+  await push(service, 'withdrawn-1');
+  assert.deepEqual([await digest(), await digest()], [{ articles: 1 }, { articles: 0 }]);
+});
+
 test('one article in seven makes it stumble, at the first attempt only', async (t) => {
   const service = await open(t);
   const statuses: number[] = [];

@@ -9,6 +9,8 @@ import { kindOf, summaryOf, type Article } from './articles.ts';
 export type SummaryService = Readonly<{
   /** Where Redrive pushes its jobs. */
   url: string;
+  /** The same for the jobs that a schedule adds: how many articles were summarised since the last one. */
+  digestUrl: string;
   /** From now on long reads are summarised, too. */
   learnLongReads(): void;
   close(): Promise<void>;
@@ -37,6 +39,13 @@ export async function startSummaryService(options: SummaryServiceOptions = {}): 
   let canLongReads = false;
   let reading = 0;
   let begun = 0;
+  let sinceDigest = 0;
+
+  const digest = (): Reply => {
+    const articles = sinceDigest;
+    sinceDigest = 0;
+    return { status: 200, body: { articles } };
+  };
 
   const summarize = async (article: Article, attempt: number): Promise<Reply> => {
     if (kindOf(article.article_id) === 'withdrawn') return refuse(404, 'this article was withdrawn');
@@ -48,12 +57,13 @@ export async function startSummaryService(options: SummaryServiceOptions = {}): 
     reading -= 1;
     if (attempt === 1) begun += 1;
     if (attempt === 1 && begun % stumblesEvery === 0) return refuse(500, 'something went wrong here');
+    sinceDigest += 1;
     return { status: 200, body: { article_id: article.article_id, ...summaryOf(article) } };
   };
 
   const server = createServer((request, response) => {
     read(request)
-      .then(({ payload, attempt }) => summarize(payload, attempt))
+      .then(({ payload, attempt }) => (request.url === '/digest' ? digest() : summarize(payload, attempt)))
       .then(
         (reply) => send(response, reply),
         (error: unknown) => send(response, refuse(400, String(error))),
@@ -61,8 +71,10 @@ export async function startSummaryService(options: SummaryServiceOptions = {}): 
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/summarize`,
+    url: `${base}/summarize`,
+    digestUrl: `${base}/digest`,
     learnLongReads: () => void (canLongReads = true),
     async close() {
       const closed = once(server, 'close');

@@ -69,14 +69,24 @@ test('the retry policies of the demo shop are a valid configuration', () => {
   assert.deepEqual(warnings, []);
 });
 
-test('the queue of the demo summarizer is a valid configuration', async (t) => {
+test('the queues and the schedule of the demo summarizer are a valid configuration', async (t) => {
   const summarizer = await openSummarizer(configWith({ DATABASE_DATA_DIR: dataDir(t) }));
   assert.ok(summarizer);
   t.after(() => summarizer.close());
-  const { jobs, warnings } = configWith({ JOBS_QUEUES: JSON.stringify(summarizer.queues) });
+  const { jobs, warnings } = configWith({
+    JOBS_QUEUES: JSON.stringify(summarizer.queues),
+    JOBS_CRON: JSON.stringify(summarizer.schedules),
+  });
   assert.deepEqual(
     jobs.queues.map(({ name, target }) => [name, target !== null]),
-    [['summarize', true]],
+    [
+      ['summarize', true],
+      ['digest', true],
+    ],
+  );
+  assert.deepEqual(
+    jobs.cron.map(({ name, queue }) => [name, queue]),
+    [['minute-digest', 'digest']],
   );
   assert.deepEqual(warnings, []);
 });

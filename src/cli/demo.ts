@@ -68,6 +68,7 @@ type SummarizerModule = Readonly<{ openSummarizer(): Promise<Summarizer> }>;
 
 export type Summarizer = Readonly<{
   queues: Readonly<Record<string, unknown>>;
+  schedules: Readonly<Record<string, unknown>>;
   run(
     options: Readonly<{
       redriveUrl: string;

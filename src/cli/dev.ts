@@ -38,7 +38,7 @@ export function addDevCommand(program: Command, terminal: Terminal): void {
       program
         .command('dev')
         .description(
-          'run everything on this machine: server, embedded PostgreSQL, local broker, demo traffic',
+          'run everything on this machine: server, console, embedded PostgreSQL, local broker, demo traffic',
         ),
     ),
     'redrive dev',
@@ -126,6 +126,9 @@ function devConfig(args: DevArgs, { env }: Terminal, partners?: Partners): Confi
       ? {}
       : { OUTBOX_DESTINATIONS: JSON.stringify(partners.partner.destinations) }),
     ...(partners?.summarizer == null ? {} : { JOBS_QUEUES: JSON.stringify(partners.summarizer.queues) }),
+    ...(partners?.summarizer == null || !isOpen('jobs.cron')
+      ? {}
+      : { JOBS_CRON: JSON.stringify(partners.summarizer.schedules) }),
     ...(partners?.fulfilment == null ? {} : { SERVICES: JSON.stringify(partners.fulfilment.services) }),
   };
   return configFrom(args, defaults, given);
@@ -151,7 +154,8 @@ function welcome(config: Config, system: System, demos: readonly Demo[]): string
   const wanted = config.server.port;
   const isMoved = wanted !== 0 && new URL(url).port !== String(wanted);
   return [
-    `Redrive is ready: ${url}/${isMoved ? ` (port ${wanted} is in use)` : ''} (API: ${url}/docs)`,
+    `Redrive is ready: ${url}/${isMoved ? ` (port ${wanted} is in use)` : ''}`,
+    `Open it in a browser: that is the console. The API is described at ${url}/docs.`,
     ...whereDataIs(config, system),
     'Press Ctrl-C to stop.',
     ...demos.flatMap(({ says, toTry }) => ['', says, ...toTry.map(hintLine)]),

@@ -9,7 +9,9 @@ import { explainingDatabase } from './with-database.ts';
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
   withExamples(
-    withServerOptions(program.command('serve').description('run the server: REST API, workers and ingest')),
+    withServerOptions(
+      program.command('serve').description('run the server: REST API, console, workers and ingest'),
+    ),
     'redrive serve --config config.yaml',
     'DATABASE_URL=postgres://app:secret@db/redrive KAFKA_BROKERS=kafka:9092 redrive serve',
   ).action(async (args: ConfigArgs) => {

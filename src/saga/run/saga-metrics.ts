@@ -60,7 +60,8 @@ export function createSagaMetrics(
       if (isTerminal(state.status) && !isTerminal(before.state.status)) {
         finished.inc({ workflow: label, status: state.status });
         const error = state.errorMessage?.slice(0, maxLogged);
-        if (state.status === 'FAILED') log.warn({ ...about, error }, 'saga FAILED after undoing its steps');
+        // Everything is undone, so nobody is needed.
+        if (state.status === 'FAILED') log.info({ ...about, error }, 'saga FAILED after undoing its steps');
       }
       const { stuck } = state;
       if (stuck === null || before.state.stuck !== null) return;
