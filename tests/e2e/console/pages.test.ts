@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { readFirstPaints } from '../../../console/tools/first-paint.ts';
+import { buildConsole } from '../../../src/console/assets/build-console.ts';
 import { createConsoleBuild } from '../../../src/console/assets/console-build.ts';
 import { addAssetRoutes } from '../../../src/console/assets/asset-routes.ts';
 import { assertError } from '../../support/api-client.ts';
@@ -73,6 +75,13 @@ test('files are immutable, and compressed as the client asks', async () => {
     const plain = await fetch(system.url + path, { headers: { 'accept-encoding': 'identity' } });
     assert.equal(await plain.text(), await answer.text());
   }
+});
+
+test('what a browser loads before it shows a page is within the budget', async () => {
+  const pages = await readFirstPaints(await buildConsole());
+  assert.ok(pages.length >= 20);
+  const tooLarge = pages.filter(({ script, style }) => script > 190_000 || style > 20_000);
+  assert.deepEqual(tooLarge, []);
 });
 
 describe('without a build', () => {
