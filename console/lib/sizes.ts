@@ -11,3 +11,9 @@ export function formatBytes(bytes: number): string {
 export function formatCount(count: number): string {
   return String(Math.trunc(count)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f');
 }
+
+/** At most four characters, for places with no room for more: 999, 1k, 12k, 3M. Rounded down. */
+export function shortCount(count: number): string {
+  if (count < 1000) return String(Math.trunc(count));
+  return count < 1_000_000 ? `${Math.trunc(count / 1000)}k` : `${Math.trunc(count / 1_000_000)}M`;
+}

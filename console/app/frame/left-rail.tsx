@@ -5,6 +5,7 @@ import { usePreferences } from '../../components/preferences/preferences.tsx';
 import { useText } from '../../components/text/use-text.ts';
 import { features } from '../features.ts';
 import { appTexts } from '../texts/app-texts.ts';
+import { AreaCount } from './area-count.tsx';
 import styles from './left-rail.module.css';
 
 /** The areas of the console, with what needs attention in each. In a drawer it is always wide. */
@@ -49,6 +50,7 @@ function Area({ feature }: Readonly<{ feature: Feature }>) {
     >
       <Icon size={16} aria-hidden />
       <span className={styles['label']}>{area}</span>
+      <AreaCount segment={feature.segment} />
     </Link>
   );
 }

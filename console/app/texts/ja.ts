@@ -7,6 +7,8 @@ export const ja: TextsLike<typeof en> = {
   openNavigation: 'ナビゲーションを開く',
   narrowNavigation: '折りたたむ',
   widenNavigation: '広げる',
+  needsAttention: (count) => (count === '0' ? '要対応なし' : `要対応 ${count} 件`),
+  unknownCount: '要対応の件数は現在不明です',
   breadcrumb: 'パンくずリスト',
   thisPage: 'このページ',
   notFound: 'ページが見つかりません',
