@@ -37,6 +37,13 @@ export async function selectLastSeal(db: Queryable): Promise<Seal | null> {
   return seal ?? null;
 }
 
+/** The blocks of the last round, which were stored together. */
+export function selectLastRound(db: Queryable): Promise<readonly Seal[]> {
+  return db.query<Seal>(sql`
+    SELECT ${sealColumns} FROM audit.seals s
+    WHERE s.last_seq = (SELECT last.last_seq FROM audit.seals last ORDER BY last.block DESC LIMIT 1) ORDER BY s.block`);
+}
+
 const sealColumns: Sql = sql`
   s.block::float8 AS block, s.after_seq::float8 AS after_seq, s.last_seq::float8 AS last_seq, s.kept,
   to_char(s.month, 'YYYY-MM-DD') AS month, s.events, encode(s.rows_sha256, 'hex') AS rows_sha256,

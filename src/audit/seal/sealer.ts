@@ -7,6 +7,7 @@ import type { Metrics } from '../../platform/telemetry/metrics.ts';
 import { createNamedLease } from '../../platform/work/named-lease.ts';
 import type { Worker } from '../../platform/work/work.ts';
 import type { Seal } from '../chain.ts';
+import { selectLastRound } from '../events-table.ts';
 import {
   isSettled,
   oldestUnsealedMs,
@@ -69,14 +70,15 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
         sealedUpTo = mark.seq;
         return null;
       }
-      for (const { block, hash, events, last_seq } of round.seals)
-        logger.info({ block, hash, events, last_seq }, 'sealed audit events');
+      logSeals(logger, round.seals);
     }
     return mark;
   };
 
   const work = async (signal: AbortSignal, beat: () => void): Promise<void> => {
     let mark: Mark | null = null;
+    // A process that was killed after the commit has not logged its last round: every block is logged at least once.
+    logSeals(logger, await selectLastRound(db));
     while (!signal.aborted) {
       mark ??= await nextMark();
       if (mark !== null) mark = await sealUpTo(mark, signal);
@@ -103,6 +105,11 @@ export function createSealer(deps: SealerDeps, everyMs = 10_000): Service {
     },
     stop: (deadline) => lease.stop(deadline),
   };
+}
+
+function logSeals(logger: Logger, seals: readonly Seal[]): void {
+  for (const { block, hash, events, last_seq } of seals)
+    logger.info({ block, hash, events, last_seq }, 'sealed audit events');
 }
 
 function logFailure(logger: Logger, error: unknown): void {
