@@ -21,6 +21,11 @@ import type { Sql } from '../../../src/platform/postgres/sql.ts';
  * And in the order of the way of a saga, once for each of its steps: `saga_claimed`, it is held and nothing is decided;
  * `saga_settling`, the participant has answered and nothing is written; `saga_settled`, the answer and the opening of
  * the next call are stored, the system has not seen the database's answer, and the next call is not sent.
+ *
+ * Of an act of a person: `act_recording`, its row of the audit log is not written; `act_recorded`, it is written, and
+ * where there is a transaction, it is open; `act_committed`, all is stored and the system has not seen it. Of the audit
+ * log's seals: `seal_stored`, the blocks are written and the transaction is open; `seal_anchored`, the anchors are, too;
+ * `seal_committed`, all is stored and no block is logged.
  */
 export type FaultPoint =
   | 'fetched'
@@ -36,13 +41,20 @@ export type FaultPoint =
   | 'order_settled'
   | 'saga_claimed'
   | 'saga_settling'
-  | 'saga_settled';
+  | 'saga_settled'
+  | 'act_recording'
+  | 'act_recorded'
+  | 'act_committed'
+  | 'seal_stored'
+  | 'seal_anchored'
+  | 'seal_committed';
 
 /**
- * `kill` and `stop` are the real signals, sent by the process to itself. `refuse` lets the broker answer that it
+ * `kill` and `stop` are the real signals, sent by the process to itself. `hang` waits for good, says so on standard error,
+ * and leaves the rest of the process running, so that several things can be half done at once. `refuse` lets the broker answer that it
  * will never take the records; `lose_answer` breaks the connection after the database has done its work.
  */
-export type FaultAct = 'kill' | 'stop' | 'refuse' | 'lose_answer';
+export type FaultAct = 'kill' | 'stop' | 'hang' | 'refuse' | 'lose_answer';
 
 export type Fault = Readonly<{
   at: FaultPoint;
@@ -75,7 +87,7 @@ export function wrapWithFaults(plan: FaultPlan): NonNullable<SystemOptions['wrap
     const due = plan.faults.filter((fault) => fault.at === at && concerns(fault, values)).filter(isItsTime);
     for (const { act } of due) {
       if (act === 'refuse') return 'refuse';
-      await strike(act);
+      await strike(act, at);
     }
     return 'go_on';
   };
@@ -92,8 +104,14 @@ function concerns({ marker }: Fault, values: Values): boolean {
 /** Long enough that a signal which was sent has arrived before anything else of the process runs. */
 const signalArrivesWithinMs = 50;
 
-async function strike(act: Exclude<FaultAct, 'refuse'>): Promise<void> {
+/** The line that a process writes for everything that hangs. */
+export const hangsAt = (at: FaultPoint): string => `hangs: ${at}\n`;
+
+async function strike(act: Exclude<FaultAct, 'refuse'>, at: FaultPoint): Promise<void> {
   switch (act) {
+    case 'hang':
+      process.stderr.write(hangsAt(at));
+      return new Promise(() => {});
     case 'kill':
       process.kill(process.pid, 'SIGKILL');
       return new Promise(() => {});
@@ -147,7 +165,9 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
       if (claimsWaitForSettle && isClaim(statement) && (claims += 1) > 1) await settled.promise;
       if (isOrderSettle(statement)) await reach('order_answered');
       if (isSagaSettle(statement)) await reach('saga_settling');
+      if (isAct(statement)) await reach('act_recording');
       const rows = await db.query<Row>(statement);
+      if (isAct(statement)) await reach('act_committed');
       if (isSagaClaim(statement) && rows.length > 0) await reach('saga_claimed');
       if (isSagaSettle(statement)) await reach('saga_settled');
       if (isSettle(statement)) {
@@ -161,6 +181,8 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
     async transaction(work, options) {
       let settlesOrders = false;
       let makesRound = false;
+      let records = false;
+      let seals = false;
       const value = await db.transaction(
         (tx) =>
           work({
@@ -169,7 +191,16 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
                 settlesOrders = true;
                 await reach('order_answered');
               }
+              if (isAct(statement)) await reach('act_recording');
               const rows = await tx.query<Row>(statement);
+              if (isAct(statement)) {
+                records = true;
+                await reach('act_recorded');
+              }
+              if (isSeal(statement)) {
+                seals = true;
+                await reach('seal_stored');
+              } else if (seals && isAnchor(statement)) await reach('seal_anchored');
               if (isInsert(statement)) await reach('inserted');
               if (isPlan(statement)) await reach('planning');
               if (isRound(statement)) {
@@ -183,6 +214,8 @@ function faultyDatabase(db: Database, reach: Reach, claimsWaitForSettle: boolean
       );
       if (settlesOrders) await reach('order_settled');
       if (makesRound) await reach('round_noted');
+      if (records) await reach('act_committed');
+      if (seals) await reach('seal_committed');
       return value;
     },
   };
@@ -194,6 +227,10 @@ const isRound = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.redri
 const isPlan = ({ text }: Sql): boolean => text.includes('INSERT INTO dlq.redrive_items');
 const isSettle = ({ text }: Sql): boolean =>
   text.includes('WITH settled AS') && text.includes('dlq.dlq_messages');
+
+const isAct = ({ text }: Sql): boolean => text.includes('INSERT INTO audit.events');
+const isSeal = ({ text }: Sql): boolean => text.includes('INSERT INTO audit.seals');
+const isAnchor = ({ text }: Sql): boolean => text.includes('INSERT INTO outbox.outbox_orders');
 
 const isOrderClaim = ({ text }: Sql): boolean => text.includes("SET status = 'sending', first_sent_at");
 const isOrderSettle = ({ text }: Sql): boolean =>
