@@ -14,6 +14,7 @@ import { RailDrawer } from './rail-drawer.tsx';
 import { SessionEnded } from './session-ended.tsx';
 import { TabBar } from './tab-bar.tsx';
 import { TopBar } from './top-bar.tsx';
+import { useGoKeys } from './use-go-keys.ts';
 
 /** What stays on screen while pages change: rail, top bar, tabs. */
 export function Frame() {
@@ -22,6 +23,7 @@ export function Frame() {
   const [{ rail }] = usePreferences();
   const drawer = useRef<HTMLDialogElement>(null);
   const content = useRef<HTMLElement>(null);
+  useGoKeys();
   return (
     <PageNameProvider>
       <DocumentTitle />
