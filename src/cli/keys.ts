@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import type { Act } from '../kernel/audit/act.ts';
+import type { Action } from '../kernel/audit/actions.ts';
 import { AppError } from '../kernel/errors.ts';
 import { formatTimestamp } from '../kernel/timestamp.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
@@ -102,7 +103,7 @@ async function masterOf(config: Config, db: Queryable) {
   throw new AppError('SYS_PLATFORM_NO_MASTER_KEY', 'semantic', 'protect.encrypt names no master key');
 }
 
-function actOf(action: string, { reason = null }: Readonly<{ reason?: string | null | undefined }>): Act {
+function actOf(action: Action, { reason = null }: Readonly<{ reason?: string | null | undefined }>): Act {
   const name = userInfo().username;
   return {
     actor: { type: 'cli', id: name, name, roles: [] },

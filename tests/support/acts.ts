@@ -1,7 +1,8 @@
 import type { Act } from '../../src/kernel/audit/act.ts';
+import type { Action } from '../../src/kernel/audit/actions.ts';
 
 /** An act of somebody called `tester`, for tests that call an action without a request. */
-export function testAct(action: string, reason: string | null = null): Act {
+export function testAct(action: Action, reason: string | null = null): Act {
   return {
     actor: { type: 'local', id: 'tester', name: 'tester', roles: ['sys_admin'] },
     action,

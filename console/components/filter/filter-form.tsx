@@ -102,10 +102,10 @@ function Field(
 }
 
 function countOf(
-  counts: readonly Readonly<{ value: string; count: number }>[],
+  counts: readonly Readonly<{ value: string; count: number | null }>[],
   value: string,
   format: (count: number) => string,
 ): string {
-  const found = counts.find((occurring) => occurring.value === value);
-  return found === undefined ? '' : format(found.count);
+  const count = counts.find((occurring) => occurring.value === value)?.count ?? null;
+  return count === null ? '' : format(count);
 }

@@ -1,6 +1,6 @@
 import { History } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
+import { lazyPage } from '../../components/navigation/routes.ts';
 import { activityTexts as texts } from './texts/activity-texts.ts';
 
 /** What people and policies did. */
@@ -10,7 +10,5 @@ export const activity = defineFeature(texts, {
   key: 'a',
   home: '/activity',
   tabs: [],
-  routes: (root) => [
-    commandRoute(root, { path: '/activity', texts, title: 'area', command: 'dlq redrive list' }),
-  ],
+  routes: (root) => [lazyPage(root, '/activity', async () => import('./activity-page.tsx'), 'ActivityPage')],
 });

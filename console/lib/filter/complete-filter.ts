@@ -13,7 +13,10 @@ export type Completion = Readonly<{
   isQualifier: boolean;
 }>;
 
-export type ValueCounts = Readonly<Record<string, readonly Readonly<{ value: string; count: number }>[]>>;
+/** Values that occur, by facet. A count is null where only some rows were looked at. */
+export type ValueCounts = Readonly<
+  Record<string, readonly Readonly<{ value: string; count: number | null }>[]>
+>;
 
 const maxCompletions = 20;
 

@@ -74,6 +74,10 @@ const roles: Readonly<Record<string, StatusRole>> = {
   degraded: 'retry',
   unhealthy: 'attention',
   archived: 'archived',
+  // Acts.
+  success: 'done',
+  failure: 'attention',
+  started: 'working',
 };
 
 /** A status of a later version of the server is shown without a meaning. */

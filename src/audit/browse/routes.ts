@@ -72,10 +72,17 @@ const ActivitySchema: TSchema = Type.Object({
   items: Type.Array(
     Type.Object(
       {
+        seq: Type.Integer({ description: 'Grows with every event; gaps are normal.' }),
         at: Timestamp,
         actor: Type.String({ examples: ['user:https://idp.example.com/realms/main|7f3c'] }),
         actor_name: Type.String({ examples: ['ada'] }),
-        action: Type.String({ examples: ['dlq:messages:retry'] }),
+        action: Type.String({ examples: ['dlq:redrives:start'] }),
+        change: nullable(
+          Type.String({
+            description: 'What exactly was done, where one action stands for several.',
+            examples: ['resume'],
+          }),
+        ),
         resource: Type.String({ examples: ['dlq/messages/01a1dfae-c3a5-7000-8007-f35eedc32390'] }),
         reason: nullable(Type.String()),
         outcome: Type.Enum([...outcomes]),
@@ -130,11 +137,10 @@ export function addBrowseRoutes(app: HttpApp, { db, cover }: BrowseDeps): void {
 }
 
 function presentActivity(event: AuditEvent): object {
-  const { at, actor_id, actor_name, action, resource, reason, outcome, operation_id, item_count, masked } =
-    event;
-  return {
+  const {
+    seq,
     at,
-    actor: actor_id,
+    actor_id,
     actor_name,
     action,
     resource,
@@ -142,8 +148,29 @@ function presentActivity(event: AuditEvent): object {
     outcome,
     operation_id,
     item_count,
+    masked,
+  } = event;
+  return {
+    seq,
+    at,
+    actor: actor_id,
+    actor_name,
+    action,
+    change: changeOf(event['detail']),
+    resource,
+    reason,
+    outcome,
+    operation_id,
+    item_count,
     ...(masked === true ? { masked } : {}),
   };
+}
+
+/** Slices name it `change` or `event`. Whatever else somebody wrote there by SQL is no word, and is not shown. */
+function changeOf(detail: unknown): string | null {
+  const { change, event } = (detail ?? {}) as Readonly<{ change?: unknown; event?: unknown }>;
+  const word = change ?? event;
+  return typeof word === 'string' && /^[a-z][a-z_]{0,39}$/.test(word) ? word : null;
 }
 
 const linesAnswer: object = {

@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { testAct } from '../../../tests/support/acts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../tests/support/database.ts';
 import { eventually } from '../../../tests/support/eventually.ts';
+import type { Action } from '../../kernel/audit/actions.ts';
 import { recordAct } from '../../platform/audit/record-act.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { Sql, sql } from '../../platform/postgres/sql.ts';
@@ -34,7 +35,7 @@ beforeEach(async () => {
   anchors = [];
 });
 
-async function record(count: number, tx?: Queryable, action = 'jobs:jobs:cancel'): Promise<void> {
+async function record(count: number, tx?: Queryable, action: Action = 'jobs:jobs:cancel'): Promise<void> {
   if (tx === undefined) return database.db.transaction((own) => record(count, own, action));
   for (let i = 0; i < count; i++)
     await recordAct(tx, testAct(action, `reason ${i}`), {

@@ -41,10 +41,13 @@ export type AcceptedOrder = Readonly<{
 }>;
 
 export type Activity = Readonly<{
+  /** Grows with every event; gaps are normal. */
+  seq: number;
   at: string;
   actor: string;
   actor_name: string;
   action: string;
+  change: string | null;
   resource: string;
   reason: string | null;
   outcome: 'success' | 'failure' | 'denied' | 'started' | 'unknown';

@@ -1,5 +1,6 @@
 import type { Principal } from '../access/principal.ts';
 import type { Resource } from '../access/scope.ts';
+import type { Action } from './actions.ts';
 
 /** Who acts: a principal, or what acts without one. */
 export type ActorType = Principal['type'] | 'policy' | 'sdk' | 'cli' | 'system';
@@ -14,7 +15,7 @@ export type Act = Readonly<{
     roles: readonly string[];
   }>;
   /** The permission; of acts without one a name in the same form. */
-  action: string;
+  action: Action;
   reason: string | null;
   request: Readonly<{
     id: string | null;
