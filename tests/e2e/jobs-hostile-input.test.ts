@@ -178,7 +178,8 @@ describe('queries', () => {
       'status=PENDING',
       'dedupe_key=',
       `dedupe_key=${'k'.repeat(501)}`,
-      'error=x',
+      'error=',
+      `error=${'e'.repeat(1001)}`,
     ],
     [`${root}/dead`]: [
       'resolution=none',
