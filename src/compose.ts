@@ -208,6 +208,7 @@ function createServer(
       databaseCheck(db),
       loginCheck(pool),
       schema.check,
+      ...access.checks,
       ...[
         rightsCheck(db, clock, slicesWithSchema),
         ...dlq.checks,
@@ -215,6 +216,7 @@ function createServer(
         ...jobs.checks,
         ...saga.checks,
         ...notify.checks,
+        ...audit.checks,
       ].map(schema.heldBack),
     ],
   });

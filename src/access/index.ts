@@ -9,6 +9,7 @@ import type { Authenticate } from '../platform/http/access/guard-access.ts';
 import type { Revocations } from '../platform/http/access/end-when-refused.ts';
 import type { OnDenied } from '../platform/http/errors/denied-request.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
+import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
@@ -40,6 +41,7 @@ export type Access = Readonly<{
   loginPath: string | null;
   addRoutes(app: HttpApp): void;
   rights: Rights;
+  checks: readonly HealthCheck[];
   services: readonly Service[];
 }>;
 
@@ -127,6 +129,7 @@ export function createAccess(deps: AccessDeps): Access {
             keys: apiKeys === null ? null : keys,
             makerOf: (one) => makers.get(one),
           }),
+    checks: options.mode === 'required' ? [issuerCheck(issuers.all())] : [],
     services: [
       ...issuers.all().map((each) => createRefresh(each, deps)),
       ...(apiKeys === null ? [] : [keys.service]),
@@ -182,13 +185,28 @@ function everybody(mode: 'local' | 'none' | 'required'): Principal {
   return mode === 'none' ? { ...localPrincipal, id: 'anonymous', name: 'anonymous' } : localPrincipal;
 }
 
+/** Known keys outlive the issuer, so its outage makes nobody unready: new logins and tokens with new keys get 503. */
+function issuerCheck(issuers: readonly IssuerKeys[]): HealthCheck {
+  return {
+    name: 'issuer',
+    critical: false,
+    async check() {
+      const troubles = issuers.flatMap((issuer) => issuer.trouble() ?? []);
+      if (troubles.length === 0) return { status: 'healthy' };
+      const message = `the issuer does not answer; its known keys stay in use: ${troubles.join('; ')}`;
+      return { status: 'degraded', message };
+    },
+  };
+}
+
 function createRefresh(issuer: IssuerKeys, { worker, logger }: AccessDeps): Service {
   let nextMs = Number.NEGATIVE_INFINITY;
   return createLoop({
     name: 'access issuer keys',
     everyMs: lookEveryMs,
     async run() {
-      if (performance.now() < nextMs) return;
+      // Of an outage that a token has met, the end is noticed soon, too.
+      if (issuer.trouble() === null && performance.now() < nextMs) return;
       await issuer.refresh();
       nextMs = performance.now() + refreshEveryMs;
     },

@@ -1,6 +1,7 @@
 import type { Service } from '../kernel/service.ts';
 import type { Protection } from '../kernel/protect/protection.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
+import type { HealthCheck } from '../platform/http/readiness.ts';
 import type { Database } from '../platform/postgres/database.ts';
 import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
@@ -11,6 +12,7 @@ import { createDenials, type Denials } from './denials/denials.ts';
 import { createWriteLines, type LineSettings } from './seal/audit-lines.ts';
 import { anchorDestinations, createAddAnchors, type AddOrders, type AnchorSettings } from './seal/anchors.ts';
 import { createCoverEvent } from './cover-event.ts';
+import { createSealCheck } from './seal/seal-check.ts';
 import { createSealer } from './seal/sealer.ts';
 import { createAuditRetention } from './upkeep/retention.ts';
 import { addVerifyRoute } from './verify/verify-route.ts';
@@ -22,6 +24,7 @@ export { verifyChain } from './verify/verify-chain.ts';
 export type Audit = Readonly<{
   denials: Omit<Denials, 'service'>;
   addRoutes(app: HttpApp): void;
+  checks: readonly HealthCheck[];
   /** Run in one process at a time. */
   maintenance: readonly Service[];
   /** Run in every process that answers requests. */
@@ -54,6 +57,7 @@ export function createAudit(deps: AuditDeps): Audit {
       addBrowseRoutes(app, { db: deps.db, cover });
       addVerifyRoute(app, deps.db);
     },
+    checks: [createSealCheck(deps.db)],
     services: [denials.service],
     maintenance: [
       createSealer({

@@ -59,6 +59,7 @@ describe('health', () => {
       outbox: { status: 'healthy' },
       workflows: { status: 'healthy' },
       notify: { status: 'healthy' },
+      audit_seal: { status: 'healthy' },
     });
     assert.match(answer.body.timestamp, timestamp);
   });

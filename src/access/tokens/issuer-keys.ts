@@ -14,6 +14,8 @@ export type IssuerKeys = Readonly<{
   keyFor: JWTVerifyGetKey;
   /** Loads the keys again. Throws if that fails; the known keys stay. */
   refresh(): Promise<void>;
+  /** Why the issuer gave no answer when it was last asked; null if it did. */
+  trouble(): string | null;
 }>;
 
 export type IssuerKeysOptions = Readonly<{
@@ -41,7 +43,7 @@ const faultsOfTokens = [
  */
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const { issuer, cooldownMs = 5000, backoffMs = 1000, timeoutMs = 5000 } = options;
-  const ask = createAsk(timeoutMs, backoffMs);
+  const { ask, trouble } = createAsk(timeoutMs, backoffMs);
   let known: Readonly<{ uri: string; keys: RemoteKeys }> | undefined;
   let discovering: Promise<RemoteKeys> | undefined;
 
@@ -80,15 +82,19 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const keys = await discoverOnce();
       if (keys === before) await keys.reload();
     },
+    trouble,
   };
 }
 
 type Ask = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** Tokens with unknown keys must not become requests to an issuer that is down. */
-function createAsk(timeoutMs: number, backoffMs: number): Ask {
+function createAsk(
+  timeoutMs: number,
+  backoffMs: number,
+): Readonly<{ ask: Ask; trouble: () => string | null }> {
   let failure: Readonly<{ error: unknown; untilMs: number }> | undefined;
-  return async (url, init) => {
+  const ask: Ask = async (url, init) => {
     if (failure !== undefined && performance.now() < failure.untilMs) throw failure.error;
     try {
       const response = await fetch(url, {
@@ -104,6 +110,7 @@ function createAsk(timeoutMs: number, backoffMs: number): Ask {
       throw error;
     }
   };
+  return { ask, trouble: () => (failure === undefined ? null : messageOf(failure.error)) };
 }
 
 /** The address of the keys, from the issuer's metadata (OpenID Connect Discovery). */
