@@ -9,6 +9,7 @@ import { letLoginExpire } from './alerts/expiring-login.ts';
 import { loseLeases } from './alerts/lost-leases.ts';
 import { pauseReplica } from './alerts/paused-replica.ts';
 import { leaveStepUnanswered } from './alerts/unanswered-step.ts';
+import { leaveTransactionOpen } from './alerts/unsealed-log.ts';
 import { printTable } from './alerts/watch-alerts.ts';
 
 /**
@@ -29,6 +30,7 @@ describe(
       test('by a partner that does not answer, then is stopped', breakPartner);
       test('by a worker that is stopped for longer than its lease', loseLeases);
       test('by a participant that does not answer', leaveStepUnanswered);
+      test('by a transaction that stays open', leaveTransactionOpen);
     });
     after(printTable);
   },
