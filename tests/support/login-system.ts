@@ -16,7 +16,8 @@ export type LoginSystem = Readonly<{
   secretsDir: string;
   /** A browser in which the person has logged in. */
   login(returnTo?: string): Promise<Browser>;
-  startReplica(): Promise<TestSystem>;
+  /** With the same secrets, or with those of another machine. */
+  startReplica(secrets?: string): Promise<TestSystem>;
   drop(): Promise<void>;
 }>;
 
@@ -63,8 +64,8 @@ export async function startLoginSystem(options: LoginSystemOptions = {}): Promis
       await expectLogin(browser.open(`${system.url}/auth/login?return_to=${encodeURIComponent(returnTo)}`));
       return browser;
     },
-    startReplica: () =>
-      startTestSystem({ env: { ...env, PORT: '0' }, secretsDir: folder, database: system.database }),
+    startReplica: (secrets = folder) =>
+      startTestSystem({ env: { ...env, PORT: '0' }, secretsDir: secrets, database: system.database }),
     async drop() {
       await system.drop();
       await issuer.stop();

@@ -139,7 +139,7 @@ const session = section({
       secretFile: 'session-keys',
       hasLines: true,
       description:
-        'keys that seal what a login needs until it returns from the provider, separated by spaces or newlines, 32 characters or more each. The first one seals, all open: put a new key first and remove the old one after ten minutes. Read again when the file changes; required in production',
+        'keys that seal what a login needs until it returns from the provider, separated by spaces or newlines, 32 characters or more each. The first one seals, all open: add a new key at the end, put it first when every replica has read it, and remove the old one after ten minutes. Read again when the file changes; required in production',
     }),
   ),
 });
