@@ -48,6 +48,8 @@ export type System = Readonly<{
   metricsUrl: string | null;
   /** Of the embedded database, with its password; null if a database is configured. */
   embeddedDatabaseUrl: string | null;
+  /** Resolves when the embedded database has ended, for any reason. Nothing starts it again while this process runs. */
+  databaseEnded: Promise<void> | null;
   broker: Broker | null;
   logger: Logger;
   /** All routes and who may call them. */
@@ -91,7 +93,7 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
     const parts = await openParts(config, { ...options, logger, migrationSources }, opened);
     const slices = createSlices(config, parts);
     const http = createServer(config, options.onPortTaken, parts, slices);
-    const { broker, worker, embeddedDatabaseUrl, schema } = parts;
+    const { broker, worker, embedded, schema } = parts;
     const services = await startServices({
       services: servicesOf(config, parts, slices, http),
       http,
@@ -108,7 +110,16 @@ export async function startSystem(config: Config, options: SystemOptions): Promi
         'redrive is ready',
       );
     const stop = () => stopSystem({ services, opened, logger, stopWithinMs });
-    return { url, metricsUrl, embeddedDatabaseUrl, broker, logger, routes: http.routes, stop };
+    return {
+      url,
+      metricsUrl,
+      embeddedDatabaseUrl: embedded?.url ?? null,
+      databaseEnded: embedded?.exited ?? null,
+      broker,
+      logger,
+      routes: http.routes,
+      stop,
+    };
   } catch (error) {
     await closeAll(opened);
     throw error;

@@ -49,6 +49,25 @@ test('the first signal stops in order, and its echo by npm is ignored', soon, as
   assert.equal(await exited, 0);
 });
 
+test('the end of the embedded database stops the process, which fails and says so', soon, async (t) => {
+  const source = `
+    import { runUntilSignal } from ${JSON.stringify(module)};
+    const databaseEnded = new Promise((resolve) => setTimeout(resolve, 10));
+    const stop = async () => console.log('stopping');
+    await runUntilSignal({ stop, databaseEnded }).catch(({ code, kind }) => {
+      console.log(code, kind);
+      process.exitCode = 69;
+    });
+    console.log('ended');
+  `;
+  const { line, exited } = run(t, process.execPath, nodeArgs(source));
+  assert.deepEqual(
+    [await line(), await line(), await line()],
+    ['stopping', 'SYS_EMBEDDED_ENDED unavailable', 'ended'],
+  );
+  assert.equal(await exited, 69);
+});
+
 test('a second signal ends a stop that hangs', soon, async (t) => {
   const stop = 'await new Promise(() => {});';
   const { child, line, exited } = run(t, process.execPath, nodeArgs(program({ stop })));

@@ -1,4 +1,5 @@
 import type { System } from '../compose.ts';
+import { AppError } from '../kernel/errors.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
@@ -53,15 +54,29 @@ export type RunOptions = Readonly<{
   beforeStop?: () => Promise<void>;
 }>;
 
-/** Waits for a stop request, then drains and returns. */
+/** Waits for a stop request, then drains and returns. Throws if the embedded database ends before. */
 export async function runUntilSignal(system: System, options: RunOptions = {}): Promise<void> {
   const { stopAsked = listenForStop(), beforeStop = async () => {} } = options;
-  if (!stopAsked.aborted)
-    await new Promise<void>((resolve) => {
-      stopAsked.addEventListener('abort', () => resolve(), { once: true });
-    });
+  const endOfDatabase = system.databaseEnded?.then(() => 'database' as const) ?? new Promise<never>(() => {});
+  const end = stopAsked.aborted ? 'stop' : await Promise.race([once(stopAsked), endOfDatabase]);
   await beforeStop();
   await system.stop();
   // Do not wait for handles that are still open.
-  setTimeout(() => process.exit(0), lingerMs).unref();
+  setTimeout(() => process.exit(), lingerMs).unref();
+  if (end === 'database') throw databaseEnded();
+}
+
+function once(stopAsked: AbortSignal): Promise<'stop'> {
+  return new Promise((resolve) => {
+    stopAsked.addEventListener('abort', () => resolve('stop'), { once: true });
+  });
+}
+
+/** Only a new start recovers the data folder, so whoever supervises this process has to know. */
+function databaseEnded(): AppError {
+  return new AppError(
+    'SYS_EMBEDDED_ENDED',
+    'unavailable',
+    'the embedded PostgreSQL ended while it was in use, so this process has stopped: start it again; committed data is recovered',
+  );
 }

@@ -18,7 +18,7 @@ import type { Metrics } from '../platform/telemetry/metrics.ts';
 
 export type OpenDatabase = Readonly<{
   /** The embedded server that this process has started and has to stop. */
-  database: Pick<EmbeddedPostgres, 'stop' | 'url'> | null;
+  database: Pick<EmbeddedPostgres, 'stop' | 'url' | 'exited'> | null;
   db: ServerDatabase;
 }>;
 

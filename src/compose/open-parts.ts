@@ -78,13 +78,12 @@ export async function openParts(
   });
   const protection = createProtection(config.protect);
   const wake = openWake(config, db, { worker: worker.owner, canListen: pool.canListen(), logger });
-  const embeddedDatabaseUrl = embedded?.url ?? null;
   return {
     db,
     pool,
     schema,
     slicesWithSchema,
-    embeddedDatabaseUrl,
+    embedded,
     broker,
     worker,
     wake,
