@@ -133,6 +133,7 @@ TABLE dlq.dlq_messages WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vac
     data_key integer
     key_hmac bytea
     record_hmac bytea
+    removed_parts text[]
 TABLE dlq.dlq_messages_archive
     id uuid NOT NULL DEFAULT gen_random_uuid()
     original_topic character varying(255) NOT NULL
@@ -177,6 +178,7 @@ TABLE dlq.dlq_messages_archive
     data_key integer
     key_hmac bytea
     record_hmac bytea
+    removed_parts text[]
 TABLE dlq.fingerprints
     fingerprint text NOT NULL
     version integer
@@ -256,6 +258,7 @@ TABLE dlq.message_versions
     data_key integer
     key_hmac bytea
     record_hmac bytea
+    removed_parts text[]
 TABLE dlq.redrive_items WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.05)
     redrive_id uuid NOT NULL
     position integer NOT NULL
@@ -1234,7 +1237,7 @@ BEGIN
                       m.parent_id, m.resolution, m.attempt_no, m.published_sha256,
                       m.lease_owner, m.lease_until, m.lease_epoch, m.lease_lost, m.source_compression,
                       m.routed, m.next_attempt_at, m.retry_policy, m.version, m.data_key, m.key_hmac,
-                      m.record_hmac
+                      m.record_hmac, m.removed_parts
         ),
         archived AS (
             INSERT INTO dlq.dlq_messages_archive
@@ -1245,7 +1248,7 @@ BEGIN
                  original_offset, original_timestamp, fingerprint, unroutable, parent_id,
                  resolution, attempt_no, published_sha256, lease_owner, lease_until,
                  lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version,
-                 data_key, key_hmac, record_hmac)
+                 data_key, key_hmac, record_hmac, removed_parts)
             SELECT id, original_topic, error_message, retry_count, max_retries, payload, status,
                    created_at, updated_at, last_retry_at, source_topic, source_topic_id,
                    source_partition, source_offset, source_timestamp, message_key, raw_value,
@@ -1253,7 +1256,8 @@ BEGIN
                    original_partition, original_offset, original_timestamp, fingerprint,
                    unroutable, parent_id, resolution, attempt_no, published_sha256, lease_owner,
                    lease_until, lease_epoch, lease_lost, source_compression, routed,
-                   next_attempt_at, retry_policy, version, data_key, key_hmac, record_hmac
+                   next_attempt_at, retry_policy, version, data_key, key_hmac, record_hmac,
+                   removed_parts
             FROM moved
             RETURNING created_at, id
         )

@@ -9,11 +9,13 @@ import { originRules } from './compose/origin-rules.ts';
 import { startServices } from './compose/start-services.ts';
 import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-system.ts';
 import type { Config } from './config/config.ts';
+import { removedAtIngest } from './config/resolve/resolve-protect.ts';
 import { describeConfig } from './config/describe-config.ts';
 import { createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations, watchedMessages, watchRedrives } from './dlq/index.ts';
 import { createJobs, jobsMigrations, watchedJobs } from './jobs/index.ts';
 import { systemClock } from './kernel/clock.ts';
+import { createProtection } from './kernel/protect/protection.ts';
 import type { Service } from './kernel/service.ts';
 import { createNotify } from './notify/index.ts';
 import {
@@ -146,6 +148,7 @@ function createSlices(config: Config, parts: Parts) {
       discoveryIntervalMs: kafka.discoveryIntervalMs,
       maxBytesInFlight: kafka.fetchMaxBytesInFlight,
       encryptedTopics: config.protect.encrypt.topics,
+      removal: createProtection(removedAtIngest(config.protect)),
     },
   });
   const notify = createNotify({

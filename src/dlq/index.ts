@@ -56,6 +56,7 @@ import { createRedriveRetention } from './upkeep/redrive-retention.ts';
 import { recountMessages } from './upkeep/topic-counts.ts';
 import { partitionsChannel } from './sources.ts';
 import { createProtection, type Protection, type ProtectionDeps } from './upkeep/create-protection.ts';
+import { removeAtIngest, type RemovalRules } from './ingest/remove-at-ingest.ts';
 import { createIngestMetrics } from './ingest/ingest-metrics.ts';
 import { createFingerprintStore } from './ingest/store-fingerprints.ts';
 import { createPartitionReader, type PartitionReader } from './ingest/partition-reader.ts';
@@ -81,8 +82,8 @@ export type DlqOptions = Readonly<{
   publishTimeoutMs: number;
   discoveryIntervalMs: number;
   maxBytesInFlight: number;
-  /** Patterns of the topics whose messages are stored encrypted. */
   encryptedTopics: readonly string[];
+  removal: RemovalRules;
   autoRetry: readonly RetryPolicy[];
   redrive: Readonly<{ maxWithoutApproval: number }>;
 }>;
@@ -125,7 +126,6 @@ const tracer = trace.getTracer('redrive');
 const reapEveryMs = 2000;
 /** How many messages a bulk retry claims at once; a process that dies leaves at most these in doubt. */
 const retryBatchSize = 1000;
-/** Of one redrive. */
 const maxRedriveItems = 1_000_000;
 /** A redrive whose target accepts nothing for this long stops. */
 const redriveOutageMs = 10 * 60_000;
@@ -315,12 +315,13 @@ function createReader(
 ): PartitionReader {
   const { db, worker, broker, metrics, options } = deps;
   const counts = createIngestMetrics(metrics, deps.clock);
+  const decode = createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic });
   return createPartitionReader({
     db,
     worker,
     broker,
     payloads: deps.payloads,
-    decode: createDecoder({ rules: options.originalTopicRules, isDeadLetterTopic }),
+    decode: removeAtIngest(options.removal, decode),
     maxRetries: options.maxRetries,
     makeId: createUuidMaker(deps.clock),
     storeFingerprints: createFingerprintStore(deps.clock),

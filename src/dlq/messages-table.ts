@@ -1,6 +1,7 @@
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
 import type { WorkTable } from '../platform/work/work.ts';
+import { publishedParts } from './domain/dead-letter.ts';
 import { notifyEvents } from '../platform/work/notify-events.ts';
 
 /** Messages are claimed, settled and reaped by the shared mechanism. */
@@ -17,7 +18,8 @@ const allColumns: Sql = sql`
   last_retry_at, source_topic, source_topic_id, source_partition, source_offset, source_timestamp, message_key,
   raw_value, headers, dialect, error_class, error_stack, consumer_group, original_partition, original_offset,
   original_timestamp, fingerprint, unroutable, parent_id, resolution, attempt_no, published_sha256,
-  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version`;
+  lease_owner, lease_until, lease_epoch, lease_lost, source_compression, routed, next_attempt_at, retry_policy, version,
+  data_key, key_hmac, record_hmac, removed_parts`;
 
 export const hasAttempt: Sql = sql`t.retry_count < t.max_retries`;
 
@@ -37,6 +39,12 @@ export const hasValue: Sql = sql`
   CASE WHEN t.version > 0 THEN true
        WHEN t.source_topic IS NULL THEN t.payload IS NOT NULL
        ELSE t.dialect IS DISTINCT FROM 'share-group' OR t.message_key IS NOT NULL OR t.raw_value IS NOT NULL END`;
+
+/**
+ * True if parts of what was sent were removed before it was stored: what is left must not be published. An edit that
+ * gives them again makes it whole.
+ */
+export const isIncomplete: Sql = sql`COALESCE(t.removed_parts && ${publishedParts}::text[], false)`;
 
 /** For the SET of every change of a message: a retry policy schedules it again from its end. */
 export const unscheduled: Sql = sql`next_attempt_at = NULL, retry_policy = NULL`;

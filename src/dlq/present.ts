@@ -54,6 +54,7 @@ export function presentMessage(message: Message, masks: Masks): Json {
     ...(message.isPayloadOmitted ? { payload_omitted: true } : {}),
     ...(message.isKeyOmitted ? { key_omitted: true } : {}),
     ...(message.isSealed ? { encrypted: true } : {}),
+    ...(message.removedParts === null ? {} : { removed_parts: message.removedParts }),
     ...(message.unreadable === null ? {} : { unreadable: message.unreadable }),
     ...(isMasked ? { masked: true } : {}),
   };

@@ -11,7 +11,8 @@ import {
   Uuid,
   Masked,
 } from '../platform/http/schema-parts.ts';
-import { statuses } from './domain/message.ts';
+import { removableParts } from './domain/dead-letter.ts';
+import { exclusionReasons, statuses } from './domain/message.ts';
 
 /** The requests and responses of the routes; the OpenAPI document is generated from these. */
 
@@ -104,6 +105,12 @@ const messageFacts = {
       description: 'Why key, payload and stack are missing: they cannot be decrypted.',
     }),
   ),
+  removed_parts: Type.Optional(
+    Type.Array(Type.Enum([...removableParts]), {
+      description:
+        'Parts from which a rule with `drop_at_ingest` removed content before the message was stored. While key, value or headers are among them, the message cannot be retried: an edit has to give them again.',
+    }),
+  ),
   masked: Masked,
 };
 
@@ -167,15 +174,7 @@ export const RetryAllSchema: TSchema = Type.Object({
   remaining: Type.Integer({ description: 'Not retried because the call ended early.' }),
   exclusions: Type.Array(
     Type.Object({
-      reason: Type.Enum([
-        'in_another_redrive',
-        'unroutable',
-        'no_value',
-        'target_missing',
-        'target_not_writable',
-        'target_not_allowed',
-        'target_not_in_scope',
-      ]),
+      reason: Type.Enum([...exclusionReasons]),
       topic: Type.String({ examples: ['orders.dlq.v1'] }),
       count: Type.Integer(),
     }),

@@ -5,6 +5,7 @@ import { scopeOfItem } from '../platform/http/access/item-scope.ts';
 import type { ItemScope } from '../platform/http/access/route-access.ts';
 import type { Queryable } from '../platform/postgres/database.ts';
 import { sql, type Sql } from '../platform/postgres/sql.ts';
+import type { RemovablePart } from './domain/dead-letter.ts';
 import type { MessageState, Status } from './domain/message.ts';
 import type { UnreadableCode } from './domain/payloads.ts';
 
@@ -59,6 +60,8 @@ export type Message = Readonly<{
   isSealed: boolean;
   /** Why its key, payload and stack are not shown; null if they are. */
   unreadable: UnreadableCode | null;
+  /** Parts from which content was removed before it was stored; null if none was. */
+  removedParts: readonly RemovablePart[] | null;
 }>;
 
 /** What decides which actions are allowed, without the texts and bytes, which can be large. */
@@ -73,6 +76,7 @@ export type MessageHead = MessageState &
     unroutable: boolean;
     isRouted: boolean;
     hasValue: boolean;
+    removedParts: readonly RemovablePart[] | null;
     isArchived: boolean;
   }>;
 

@@ -101,6 +101,7 @@ function factsOf(message: Message, now: Date): readonly Fact[] {
     ['status', `${message.status}${message.archived ? ' (archived)' : ''}`, toneOf(message)],
     ['retries', `${message.retry_count} of ${message.max_retries}, attempt ${message.attempt_no}`],
     ['version', message.version === 0 ? null : `${message.version}, edited; \`redrive dlq diff\` shows it`],
+    ['removed', removedFact(message)],
     ['resolution', message.resolution],
     ['topic', topicText(message)],
     ['read from', placeOf(message.source_topic, message.source_partition, message.source_offset)],
@@ -117,6 +118,13 @@ function factsOf(message: Message, now: Date): readonly Fact[] {
     ['next attempt', policyFact(message)],
     ['original time', instantFact(message.original_timestamp, now)],
   ];
+}
+
+function removedFact({ removed_parts: parts }: Message): string | null {
+  if (parts === undefined) return null;
+  const isWhole = parts.every((part) => part === 'error');
+  const next = isWhole ? '' : '; cannot be retried until `redrive dlq edit` gives it again';
+  return `content of ${parts.join(', ')}, before it was stored${next}`;
 }
 
 function policyFact({ next_attempt_at: at, retry_policy: policy }: Message): string | null {

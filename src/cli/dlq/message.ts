@@ -35,6 +35,7 @@ export type Message = Readonly<{
   version: number;
   error_stack?: string | null;
   masked?: true;
+  removed_parts?: readonly string[];
   /** Only in lists. */
   payload_preview?: string | null;
 }>;

@@ -113,6 +113,7 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ['in_another_redrive', 'in a redrive that has not ended'],
   ['unroutable', 'unroutable: add a rule to dlq.original_topic_rules'],
   ['no_value', 'stored without a value: there is nothing to publish'],
+  ['removed_at_ingest', 'parts were removed before it was stored: edit it to give them again'],
   ['target_not_allowed', 'target topic is not in dlq.allowed_targets'],
   ['target_missing', 'target topic does not exist'],
   ['target_not_writable', 'no permission to write to the target topic'],

@@ -10,6 +10,7 @@ import { examineAuditMonths } from './checks/audit-months.ts';
 import { examineDeadRows } from './checks/dead-rows.ts';
 import { examineIndexes } from './checks/invalid-indexes.ts';
 import { examineMessageEncryption } from './checks/message-encryption.ts';
+import { examineRemovedParts } from './checks/removed-parts.ts';
 import { examineRetryPolicies } from './checks/retry-policies.ts';
 import { examineStuckRows } from './checks/stuck-rows.ts';
 import { attempt, ok, problem, skipped, warning, type Finding } from './finding.ts';
@@ -46,6 +47,7 @@ export async function* examineSchema(db: Queryable, config: Config): AsyncGenera
   yield await attempt('audit_seal', () => examineAuditSeal(db));
   yield await attempt('audit_chain', () => examineAuditChain(db));
   yield await attempt('retry_policies', () => examineRetryPolicies(db, config));
+  yield await attempt('removed_parts', () => examineRemovedParts(db, config.protect));
   yield await attempt('message_encryption', () =>
     examineMessageEncryption(db, { ...config, master: createMasterKey(config.protect) }),
   );

@@ -24,6 +24,11 @@ export type EncryptConfig = Readonly<{ topics: readonly string[]; masterKey: Mas
 
 export type ProtectConfig = ProtectionSettings & Readonly<{ encrypt: EncryptConfig }>;
 
+/** The rules whose parts are not even stored. */
+export function removedAtIngest({ rules, ...settings }: ProtectionSettings): ProtectionSettings {
+  return { ...settings, rules: rules.filter(({ dropAtIngest }) => dropAtIngest === true) };
+}
+
 export function resolveProtect(protect: Settings['protect'], check: Check): ProtectConfig {
   return { ...resolveRules(protect, check), encrypt: resolveEncrypt(protect, check) };
 }
@@ -71,21 +76,31 @@ function resolveRules({ rules, patterns, hashKey }: Settings['protect'], check: 
       check.report([path], 'protects nothing: it needs fields, headers, key or patterns');
     if (rule.action === 'hash' && hashKey === undefined)
       check.report([`${path}.action`, 'protect.hash_key'], 'requires protect.hash_key');
+    if (rule.dropAtIngest && !isForDeadLetters(namesOf(rule)))
+      check.report(
+        [`${path}.drop_at_ingest`],
+        'is for dead letters only: give the rule topics, or no names at all',
+      );
   });
   if (hashKey !== undefined && hashKey.reveal().length < 16)
     check.report(['protect.hash_key'], 'must have at least 16 characters');
   return {
-    rules: rules.map(({ fields, headers, key, patterns: found, action, ...scope }) => ({
+    rules: rules.map(({ fields, headers, key, patterns: found, action, dropAtIngest, ...scope }) => ({
       names: namesOf(scope),
       fields,
       headers,
       key,
       patterns: found,
       action,
+      dropAtIngest,
     })),
     patterns,
     hashKey: hashKey === undefined ? null : () => hashKey.reveal(),
   };
+}
+
+function isForDeadLetters(names: Scope): boolean {
+  return names.topics !== undefined || Object.keys(names).length === 0;
 }
 
 function namesOf(scope: Readonly<Partial<Record<Dimension, readonly string[] | undefined>>>): Scope {

@@ -66,6 +66,11 @@ const rule = Type.Object({
     description:
       '`mask`; `hash`: equal values look equal, requires `protect.hash_key`; `drop`: leave fields and headers out',
   }),
+  drop_at_ingest: flag({
+    default: false,
+    description:
+      'remove it from dead letters before they are stored, as `action` says. A message that lost parts of its key, value or headers can be retried only after an edit has given them again',
+  }),
 });
 
 export const protect = section(

@@ -37,7 +37,7 @@ const headColumns: Sql = sql`
   t.id, t.status, t.retry_count AS "retryCount", t.max_retries AS "maxRetries", t.attempt_no AS "attemptNo",
   COALESCE(t.lease_until > clock_timestamp(), false) AS "leaseIsLive", t.lease_lost AS "leaseLost",
   t.version, t.lease_epoch AS epoch, t.original_topic AS "originalTopic", t.source_topic AS "sourceTopic", t.unroutable, t.routed AS "isRouted",
-  ${hasValue} AS "hasValue"`;
+  ${hasValue} AS "hasValue", t.removed_parts AS "removedParts"`;
 
 /** How many bytes the message has in a response; 0 if there is no such message. */
 export async function measureMessage(db: Queryable, id: string): Promise<number> {

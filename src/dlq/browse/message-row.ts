@@ -1,4 +1,5 @@
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import type { RemovablePart } from '../domain/dead-letter.ts';
 import type { Status } from '../domain/message.ts';
 import type { Payloads, UnreadableCode } from '../domain/payloads.ts';
 import { dateOrNull, epochMs, exactInstant } from '../instant.ts';
@@ -10,7 +11,7 @@ export const messageColumns: Sql = sql`
   ${epochMs(sql`t.last_retry_at`)} AS last_retry_at, ${exactInstant(sql`t.created_at`)} AS created_at_exact, t.source_topic, t.source_partition, t.source_offset,
   t.dialect, t.error_class, t.consumer_group, t.original_partition,
   t.original_offset, ${epochMs(sql`t.original_timestamp`)} AS original_timestamp, t.fingerprint, t.unroutable, t.routed,
-  t.parent_id, t.resolution, t.attempt_no, t.version, t.data_key, t.lease_epoch, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
+  t.parent_id, t.resolution, t.attempt_no, t.version, t.data_key, t.removed_parts, t.lease_epoch, ${epochMs(sql`t.next_attempt_at`)} AS next_attempt_at, t.retry_policy`;
 
 export type MessageRow = {
   id: string;
@@ -52,6 +53,7 @@ export type MessageRow = {
   retry_policy: string | null;
   version: number;
   data_key: number | null;
+  removed_parts: readonly RemovablePart[] | null;
   lease_epoch: bigint;
   is_archived: boolean;
 };
@@ -136,5 +138,6 @@ function messageOf(row: MessageRow): Message {
     isArchived: row.is_archived,
     isSealed: row.data_key !== null,
     unreadable: null,
+    removedParts: row.removed_parts,
   };
 }

@@ -19,7 +19,7 @@ export async function selectTraces(
 ): Promise<readonly RecordTrace[]> {
   const rows = (table: Sql, kind: RecordTrace['kind']): Sql => sql`
     SELECT t.source_offset AS "offset", ${kind} AS kind, ${recordSha256} AS sha256,
-           CASE WHEN t.data_key IS NOT NULL THEN t.id END AS sealed_id
+           CASE WHEN t.data_key IS NOT NULL AND NOT ${wasRemoved} THEN t.id END AS sealed_id
     FROM ${table} t
     WHERE t.source_topic_id = ${topicId} AND t.source_partition = ${partition}
       AND t.source_offset >= ${from} AND t.source_offset < ${to}`;
@@ -82,9 +82,15 @@ const sha256Of = (key: Sql, value: Sql): Sql => sql`sha256(
   int4send(COALESCE(length(${key}), -1)) || COALESCE(${key}, '') ||
   int4send(COALESCE(length(${value}), -1)) || COALESCE(${value}, ''))`;
 
+/** Of its key or value, before it was stored: there is nothing to compare the record with. */
+const wasRemoved: Sql = sql`COALESCE(
+  CASE WHEN t.version = 0 THEN t.removed_parts
+       ELSE (SELECT v.removed_parts FROM dlq.message_versions v WHERE v.message_id = t.id AND v.version = 0) END
+  && '{key,value}', false)`;
+
 /** Of the record as it arrived, whatever was edited since. */
 const recordSha256: Sql = sql`
-  CASE WHEN t.data_key IS NOT NULL THEN NULL
+  CASE WHEN t.data_key IS NOT NULL OR ${wasRemoved} THEN NULL
        WHEN t.version = 0 THEN ${sha256Of(sql`t.message_key`, sql`t.raw_value`)}
        ELSE (SELECT ${sha256Of(sql`v.key`, sql`v.value`)} FROM dlq.message_versions v
              WHERE v.message_id = t.id AND v.version = 0) END`;

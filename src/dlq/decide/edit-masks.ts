@@ -5,6 +5,7 @@ import { countMasks } from '../../kernel/protect/mask.ts';
 import type { Masks } from '../../kernel/protect/protection.ts';
 import type { PayloadMasks } from '../../platform/http/access/payload-masks.ts';
 import type { FindHead, MessageBody } from '../stored-message.ts';
+import { publishedParts, type RemovablePart } from '../domain/dead-letter.ts';
 import type { Changes } from './edit-message.ts';
 
 export type MaskDeps = Readonly<{
@@ -29,13 +30,27 @@ export async function requireNoMask(
   masking.requirePayload(request, head.originalTopic, 'to edit a message');
   if (!hasMask(changes)) return;
   const masks = masking.of(request, head.originalTopic, head.sourceTopic);
-  const part = findWrittenMask(changes, await getRecord(id), masks);
+  const record = await getRecord(id);
+  const part = findGivenMask(changes, head.removedParts ?? []) ?? findWrittenMask(changes, record, masks);
   if (part === null) return;
   const message =
     'has the mask of a protected part in place of what it covers; reveal the message and send the whole part';
   throw new AppError('SYS_DLQ_WRONG_EDIT', 'semantic', `${part} ${message}`, {
     details: [{ field: part, reason: 'masked', message }],
   });
+}
+
+/** A part that an edit gives again, in place of one from which content was removed, has no mask left. */
+function findGivenMask(
+  changes: Changes,
+  removed: readonly RemovablePart[],
+): 'key' | 'value' | 'headers' | null {
+  const masks = {
+    key: countIn(changes.key),
+    value: countIn(changes.value),
+    headers: countIn(joined(changes.headers ?? [])),
+  };
+  return publishedParts.find((part) => removed.includes(part) && masks[part] > 0) ?? null;
 }
 
 /**

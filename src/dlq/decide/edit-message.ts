@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/errors.ts';
 import { staleTag } from '../../platform/http/entity-tag.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
+import { publishedParts } from '../domain/dead-letter.ts';
 import type { Status } from '../domain/message.ts';
 import type { Payloads } from '../domain/payloads.ts';
 import {
@@ -141,32 +142,41 @@ async function writeVersion(
   const [edited] = await tx.query<EditedMessage>(sql`
     WITH original AS (
       INSERT INTO dlq.message_versions
-        (message_id, version, key, value, headers, target, actor, created_at, data_key, key_hmac, record_hmac)
+        (message_id, version, key, value, headers, target, actor, created_at, data_key, key_hmac, record_hmac,
+         removed_parts)
       SELECT t.id, 0, t.message_key, ${recordValue}, t.headers, t.original_topic, 'ingest', t.created_at,
-             t.data_key, t.key_hmac, t.record_hmac
+             t.data_key, t.key_hmac, t.record_hmac, t.removed_parts
       FROM ${live} t WHERE t.id = ${id} AND t.version = 0
     ), edited AS (
       INSERT INTO dlq.message_versions
-        (message_id, version, key, value, headers, target, actor, reason, data_key, key_hmac, record_hmac)
+        (message_id, version, key, value, headers, target, actor, reason, data_key, key_hmac, record_hmac,
+         removed_parts)
       SELECT t.id, t.version + 1,
              ${key === undefined ? sql`t.message_key` : sql`${key}::bytea`},
              ${value === undefined ? recordValue : sql`${value}::bytea`},
              ${headers === undefined ? sql`t.headers` : sql`${headersJson}::jsonb`},
              ${targetTopic === undefined ? sql`t.original_topic` : sql`${targetTopic}::text`},
-             ${actor}, ${reason}, ${stored.hashes}
+             ${actor}, ${reason}, ${stored.hashes}, ${stillRemoved(changes)}
       FROM ${live} t WHERE t.id = ${id}
-      RETURNING message_id, version, key, value, headers, target, data_key, key_hmac, record_hmac
+      RETURNING message_id, version, key, value, headers, target, data_key, key_hmac, record_hmac, removed_parts
     )
     UPDATE ${live} t
     SET version = edited.version, message_key = edited.key, raw_value = edited.value, headers = edited.headers,
         original_topic = edited.target, payload = ${payloadOf(deps, stored)},
         data_key = edited.data_key, key_hmac = edited.key_hmac, record_hmac = edited.record_hmac,
+        removed_parts = edited.removed_parts,
         unroutable = t.unroutable AND ${targetTopic === undefined},
         routed = t.routed AND ${targetTopic === undefined}, ${endLease}
     FROM edited WHERE t.id = edited.message_id
     RETURNING t.version, t.lease_epoch AS epoch`);
   if (edited === undefined) throw new Error(`the locked message ${id} was not found`);
   return edited;
+}
+
+/** What the edit gives again is whole. */
+function stillRemoved(changes: Changes): Sql {
+  const given = publishedParts.filter((part) => changes[part] !== undefined);
+  return sql`NULLIF(ARRAY(SELECT unnest(t.removed_parts) EXCEPT SELECT unnest(${given}::text[])), '{}')`;
 }
 
 function payloadOf({ isJson }: EditDeps, { value, isSealed }: StoredChanges): Sql {

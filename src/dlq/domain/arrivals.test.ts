@@ -25,6 +25,7 @@ function letter(offset: bigint, lineage: DeadLetter['lineage'] = null, bytes = v
     fingerprint: null,
     fingerprintBasis: null,
     lineage,
+    removed: null,
   };
 }
 

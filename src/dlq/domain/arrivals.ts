@@ -1,8 +1,7 @@
-import type { DeadLetter } from './dead-letter.ts';
+import { readSha256, type DeadLetter } from './dead-letter.ts';
 import { namedAttempt, traceLineage, type KnownMessage } from './lineage.ts';
 import type { MessageState, Status } from './message.ts';
 import type { LookupHashes } from './payloads.ts';
-import { recordSha256 } from './record-sha256.ts';
 
 /**
  * Plans what a batch of dead letters changes: which are new messages, which are known messages that failed again, and
@@ -81,7 +80,7 @@ export function planArrivals(
     }
     // Several records of one message are applied in the order of their offsets.
     const from = changes.get(row.id)?.next ?? row.state;
-    const sha256 = recordSha256(letter.record.key, letter.record.value);
+    const sha256 = readSha256(letter);
     const lineage = traceLineage(
       { ...row, state: from },
       {

@@ -1,7 +1,20 @@
 import type { BrokerRecord } from '../../kernel/broker-record.ts';
 import type { FingerprintBasis } from '../../kernel/fingerprint/fingerprint.ts';
+import { recordSha256 } from './record-sha256.ts';
 
-/** A decoded dead letter: the record, and what failed, where and why. */
+/** Parts of a message that may be removed before it is stored; `error`: message, class, stack and failure headers. */
+export const removableParts = ['key', 'value', 'headers', 'error'] as const;
+export type RemovablePart = (typeof removableParts)[number];
+
+/** Without one of these a message is not what was sent. */
+export const publishedParts = ['key', 'value', 'headers'] as const satisfies readonly RemovablePart[];
+
+/** As `isIncomplete` in SQL. */
+export function isIncompleteWithout(removed: readonly RemovablePart[] | null): boolean {
+  return publishedParts.some((part) => removed?.includes(part));
+}
+
+/** A decoded dead letter: the record as it is stored, and what failed, where and why. */
 export type DeadLetter = Readonly<{
   record: BrokerRecord;
   /** The value can be stored as jsonb. */
@@ -27,7 +40,14 @@ export type DeadLetter = Readonly<{
     /** How a watched redrive recognised it without our headers: where it was published, or its key and value. */
     matched?: 'place' | 'content';
   }> | null;
+  /** What was removed, and the hash of the record as it was read, by which it is recognised; null if nothing was. */
+  removed: Readonly<{ parts: readonly RemovablePart[]; sha256: Buffer }> | null;
 }>;
+
+/** The hash of the record as it was read. */
+export function readSha256({ record, removed }: Pick<DeadLetter, 'record' | 'removed'>): Buffer {
+  return removed?.sha256 ?? recordSha256(record.key, record.value);
+}
 
 /** For a record whose decoded fields the database rejects: keeps its bytes, without the fields. */
 export function undecodable(letter: DeadLetter, sourceTopic: string, reason: string): DeadLetter {
@@ -47,5 +67,7 @@ export function undecodable(letter: DeadLetter, sourceTopic: string, reason: str
     fingerprint: null,
     fingerprintBasis: null,
     lineage: null,
+    // Without its dialect, a retry would also publish the failure headers.
+    removed: letter.removed === null ? null : { ...letter.removed, parts: [...removableParts] },
   };
 }

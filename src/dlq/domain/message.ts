@@ -34,6 +34,19 @@ export const releaseReasons = [
 ] as const;
 export type ReleaseReason = (typeof releaseReasons)[number];
 
+/** Why messages are left out of a bulk call. */
+export const exclusionReasons = [
+  'in_another_redrive',
+  'unroutable',
+  'no_value',
+  'removed_at_ingest',
+  'target_missing',
+  'target_not_writable',
+  'target_not_allowed',
+  'target_not_in_scope',
+] as const;
+export type ExclusionReason = (typeof exclusionReasons)[number];
+
 /** The broker's result for a record; `failed` and `skipped` records were certainly not written. */
 export type PublishEnd =
   | Readonly<{ result: 'acked' }>

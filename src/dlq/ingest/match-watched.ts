@@ -2,9 +2,8 @@ import { sleep } from '../../kernel/clock.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { unnestRows } from '../../platform/postgres/unnest-rows.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import type { DeadLetter } from '../domain/dead-letter.ts';
+import { readSha256, type DeadLetter } from '../domain/dead-letter.ts';
 import type { LookupHashes } from '../domain/payloads.ts';
-import { recordSha256 } from '../domain/record-sha256.ts';
 
 /**
  * Recognises messages of watched redrives that came back without our headers: by the topic, partition and offset that
@@ -59,8 +58,8 @@ type Lineage = NonNullable<DeadLetter['lineage']>;
 type Found = Readonly<{ place: number; messageId: string; attempt: number }>;
 
 function askFor(letter: DeadLetter, place: number, hashes: LookupHashes | null): Asked {
-  const { record, unroutable, originalTopic, originalPartition, originalOffset } = letter;
-  const sha256 = recordSha256(record.key, record.value);
+  const { unroutable, originalTopic, originalPartition, originalOffset } = letter;
+  const sha256 = readSha256(letter);
   return {
     place,
     topic: unroutable ? null : originalTopic,

@@ -42,7 +42,8 @@ export function messageRows(
       id, original_topic, error_message, retry_count, max_retries, payload, status, source_topic,
       source_topic_id, source_partition, source_offset, source_timestamp, message_key, raw_value, headers, dialect,
       error_class, error_stack, consumer_group, original_partition, original_offset, original_timestamp,
-      fingerprint, unroutable, parent_id, source_compression, data_key, key_hmac, record_hmac`,
+      fingerprint, unroutable, parent_id, source_compression, data_key, key_hmac, record_hmac,
+      removed_parts`,
     select: sql`
       SELECT r.id, r.original_topic, r.error_message, r.retry_count, ${maxRetries}::int,
              CASE WHEN r.is_json THEN convert_from(${value}, 'UTF8')::jsonb END, r.status, ${leased.topic},
@@ -50,14 +51,15 @@ export function messageRows(
              substring(blob.bytes FROM r.key_at FOR r.key_length), ${value}, r.headers, r.dialect,
              r.error_class, r.error_stack, r.consumer_group, r.original_partition, r.original_offset,
              ${fromMs(sql`r.original_ms`)}, r.fingerprint, r.unroutable, r.parent_id,
-             r.source_compression, r.data_key, r.key_hmac, r.record_hmac
+             r.source_compression, r.data_key, r.key_hmac, r.record_hmac, r.removed_parts
       FROM ${table} AS blob,
            json_to_recordset(${JSON.stringify(rows)}::json) AS r (
              id uuid, source_offset bigint, source_ms bigint, key_at int, key_length int, value_at int,
              value_length int, is_json boolean, headers jsonb, original_topic text, unroutable boolean,
              dialect text, error_message text, error_class text, error_stack text, consumer_group text,
              original_partition int, original_offset bigint, original_ms bigint, fingerprint text, status text,
-             retry_count int, parent_id uuid, source_compression text, data_key int, key_hmac bytea, record_hmac bytea)`,
+             retry_count int, parent_id uuid, source_compression text, data_key int, key_hmac bytea, record_hmac bytea,
+             removed_parts text[])`,
   };
 }
 
@@ -124,6 +126,7 @@ function fieldsOf(
     retry_count: retryCount,
     parent_id: parentId ?? undefined,
     source_compression: record.compression,
+    removed_parts: letter.removed?.parts,
     ...(sealer === null ? {} : hashesOf(sealer, record)),
   };
 }

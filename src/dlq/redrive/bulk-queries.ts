@@ -2,7 +2,7 @@ import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { Queryable } from '../../platform/postgres/database.ts';
 import { isNamed } from '../../platform/postgres/is-named.ts';
 import { sql, type Sql } from '../../platform/postgres/sql.ts';
-import { isDue, hasValue } from '../messages-table.ts';
+import { isDue, isIncomplete, hasValue } from '../messages-table.ts';
 import type { Keyset } from '../stored-message.ts';
 import { orderKey } from './claim-messages.ts';
 
@@ -50,6 +50,8 @@ export type Untouched = Readonly<{
   unroutable: boolean;
   isRouted: boolean;
   hasValue: boolean;
+  /** Parts of it were removed at ingest. */
+  isIncomplete: boolean;
   /** A redrive that was started and has not ended has it. */
   isInRedrive: boolean;
   count: number;
@@ -61,10 +63,10 @@ export async function countUntouched(
 ): Promise<readonly Untouched[]> {
   const countBy = (by: MatchBy): Sql => sql`
     SELECT ${by} AS by, t.original_topic AS target, t.unroutable, t.routed AS "isRouted", ${hasValue} AS "hasValue",
-           ${isInRedrive} AS "isInRedrive", count(*)::float8 AS count
+           ${isIncomplete} AS "isIncomplete", ${isInRedrive} AS "isInRedrive", count(*)::float8 AS count
     FROM dlq.dlq_messages t
     WHERE ${inTopic(topic, by, names)} AND ${isDue} AND ${isUntouched(since)}
-    GROUP BY t.original_topic, t.unroutable, t.routed, "hasValue", "isInRedrive"`;
+    GROUP BY t.original_topic, t.unroutable, t.routed, "hasValue", "isIncomplete", "isInRedrive"`;
   return db.query<Untouched>(sql`${countBy('original')} UNION ALL ${countBy('source')}`);
 }
 

@@ -3,7 +3,7 @@ import type { IsAllowedTarget } from '../domain/target-rule.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import type { BulkFilter, DueTargets, MatchBy, Untouched } from './bulk-queries.ts';
 import type { Reroute } from './claim-messages.ts';
-import type { ExclusionReason } from './retry-tally.ts';
+import type { ExclusionReason } from '../domain/message.ts';
 
 /** Where the messages of a bulk call go, and which of them cannot be published now. */
 export type BulkTargets = Readonly<{
@@ -82,6 +82,7 @@ export async function findBulkTargets(
     notAllowed: () => [...notAllowed],
     reasonFor(kind) {
       if (kind.isInRedrive) return 'in_another_redrive';
+      if (kind.isIncomplete) return 'removed_at_ingest';
       const route = routeOf(kind);
       if (route === null) return 'unroutable';
       if (notAllowed.has(route) && !kind.isRouted) return 'target_not_allowed';

@@ -4,7 +4,7 @@ import { sql, type Sql } from '../../platform/postgres/sql.ts';
 import { claim, type Worker } from '../../platform/work/work.ts';
 import type { StoredItem } from '../domain/payloads.ts';
 import { exactInstant } from '../instant.ts';
-import { hasValue, isDue, messages, recordValue, unscheduled } from '../messages-table.ts';
+import { hasValue, isDue, isIncomplete, messages, recordValue, unscheduled } from '../messages-table.ts';
 import type { StoredHeader } from '../stored-headers.ts';
 import type { Keyset } from '../stored-message.ts';
 
@@ -76,7 +76,7 @@ export async function claimMessages(
 ): Promise<ClaimedBatch> {
   const hasRoute = reroute.unroutable === null ? sql`NOT t.unroutable` : sql`true`;
   const { lease, rows } = await claim<ClaimedRow>(worker, messages, {
-    where: sql`${where} AND ${isDue} AND ${hasRoute}`,
+    where: sql`${where} AND ${isDue} AND NOT ${isIncomplete} AND ${hasRoute}`,
     orderBy: sql`t.created_at, t.id`,
     limit,
     leaseMs,

@@ -4,6 +4,7 @@ import { passes, type NameFilter } from '../../kernel/access/scope.ts';
 import { AppError } from '../../kernel/errors.ts';
 import { sql } from '../../platform/postgres/sql.ts';
 import type { SoloGate } from '../../platform/work/solo-gate.ts';
+import { isIncompleteWithout } from '../domain/dead-letter.ts';
 import { isRetryable, type Status } from '../domain/message.ts';
 import { messageNotFound, type FindHead, type MessageHead } from '../stored-message.ts';
 import {
@@ -55,6 +56,7 @@ export async function retryMessage(
   { actor, act, names = null }: Readonly<{ actor: string; act: Act; names?: NameFilter }>,
 ): Promise<RetryResult> {
   const message = await findRetryable(deps, id);
+  if (isIncompleteWithout(message.removedParts)) throw incomplete(message);
   const reroute = rerouteOf(deps, message);
   requireAllowed(deps, message, { reroute, names });
   if (deps.publish !== null && !message.hasValue) throw valueless(message);
@@ -199,6 +201,16 @@ function valueless({ sourceTopic }: MessageHead): AppError {
       ? 'it was stored without it'
       : 'it only points to its record; set errors.deadletterqueue.copy.record.enable for the share group';
   return conflict(`message has no value to publish: ${why}`);
+}
+
+/** What is left of it is not what was sent. */
+function incomplete({ removedParts }: MessageHead): AppError {
+  const parts = (removedParts ?? []).filter((part) => part !== 'error').join(' and ');
+  return new AppError(
+    'SYS_DLQ_REMOVED_AT_INGEST',
+    'conflict',
+    `message cannot be retried: content of its ${parts} was removed before it was stored (protect.rules, drop_at_ingest); edit it to give the ${parts} again`,
+  );
 }
 
 function notRetryable(message: MessageHead): AppError {

@@ -1,12 +1,4 @@
-/** Why messages were left out of a bulk call. */
-export type ExclusionReason =
-  | 'in_another_redrive'
-  | 'unroutable'
-  | 'no_value'
-  | 'target_missing'
-  | 'target_not_writable'
-  | 'target_not_allowed'
-  | 'target_not_in_scope';
+import type { ExclusionReason } from '../domain/message.ts';
 
 export type Exclusion = Readonly<{ reason: ExclusionReason; topic: string; count: number }>;
 

@@ -137,8 +137,9 @@ class Rewriter {
 
   #shownLeaf(token: string, value: string, place: Place, action: ProtectAction | null): string {
     if (action !== null) {
-      this.#isChanged = true;
-      return JSON.stringify(this.#leaf.cover(value, action));
+      const covered = JSON.stringify(this.#leaf.cover(value, action));
+      if (covered !== token) this.#isChanged = true;
+      return covered;
     }
     if (token.startsWith('"') && /^\s*[{[]/.test(value) && this.#nesting < maxNesting && isJson(value)) {
       const inner = maskJson(value, place, this.#leaf, this.#nesting + 1);

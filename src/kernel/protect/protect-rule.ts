@@ -17,4 +17,6 @@ export type ProtectRule = Readonly<{
   /** Names of patterns, which are looked for in all texts. */
   patterns: readonly string[];
   action: ProtectAction;
+  /** Of dead letters, what it protects is not even stored. */
+  dropAtIngest?: boolean;
 }>;

@@ -164,6 +164,8 @@ function masksOf(parts: Parts): Masks {
   const text = (shown: string): string => search(parts, shown, named);
   const keyText = (shown: string): string => (keyAction === null ? text(shown) : cover(shown, keyAction));
   const bytes = (value: Buffer): Buffer => coverBytes(value, text, searched.length > 0);
+  const coverWhole = (value: Buffer, action: ProtectAction): Buffer =>
+    unlessSame(value, cover(value.toString('latin1'), action));
   const masks: Masks = {
     isEmpty: false,
     protectsKeys: keyAction !== null || protectsTexts,
@@ -180,9 +182,9 @@ function masksOf(parts: Parts): Masks {
         .reduce<ProtectAction | null>((one, other) => strongest(one, other.action), null);
       if (action === 'drop') return undefined;
       if (value === null) return { value };
-      return { value: action === null ? bytes(value) : Buffer.from(cover(value.toString('latin1'), action)) };
+      return { value: action === null ? bytes(value) : coverWhole(value, action) };
     },
-    key: (key) => (keyAction === null ? bytes(key) : Buffer.from(cover(key.toString('latin1'), keyAction))),
+    key: (key) => (keyAction === null ? bytes(key) : coverWhole(key, keyAction)),
     keyText: (shown) => (shown === null ? shown : (keyText(shown) as typeof shown)),
     withoutPayload: () => hidePayload(masks),
   };
@@ -227,11 +229,17 @@ function maskValue(parts: Parts, value: Buffer): Buffer {
   const text = isUtf8(value) ? value.toString('utf8') : null;
   if (text !== null && isJson(text)) {
     const masked = maskJson(text, parts.place, leafMask(parts, text));
-    if (masked === null) return Buffer.from(MASK);
+    if (masked === null) return unlessSame(value, MASK);
     return masked.isChanged ? Buffer.from(masked.text) : value;
   }
-  if (hasFields || (text === null && searched.length > 0)) return Buffer.from(MASK);
+  if (hasFields || (text === null && searched.length > 0)) return unlessSame(value, MASK);
   return text === null ? value : coverBytes(value, (shown) => search(parts, shown), false);
+}
+
+/** What is a mask already is the same object, as everything that is not covered. */
+function unlessSame(value: Buffer, shown: string): Buffer {
+  const bytes = Buffer.from(shown);
+  return bytes.equals(value) ? value : bytes;
 }
 
 /** Patterns and names are looked for in the first characters; what is behind them is covered. */

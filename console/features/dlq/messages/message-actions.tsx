@@ -11,6 +11,7 @@ import { useToast } from '../../../components/toast/toasts.tsx';
 import { messageOf } from '../../../lib/api/api-failure.ts';
 import type { Message, Operations } from '../../../lib/server-shapes.ts';
 import styles from './messages.module.css';
+import { missingParts } from './message-words.ts';
 import { messagesTexts } from './texts/messages-texts.ts';
 import { messagePath, type MessageHandle } from './use-message.ts';
 
@@ -66,6 +67,7 @@ function useRetry(message: Message, handle: MessageHandle) {
   const may = useMay('dlq:messages:retry');
   const [isBusy, setBusy] = useState(false);
   const { status, archived, unroutable, retry_count: used, max_retries: most } = message;
+  const missing = missingParts(message, t);
   const reason =
     may.reason ??
     (archived
@@ -76,7 +78,9 @@ function useRetry(message: Message, handle: MessageHandle) {
           ? t.onlyPending(status)
           : used >= most
             ? t.usedUp
-            : undefined);
+            : missing.length > 0
+              ? t.removedAtIngest(missing)
+              : undefined);
   const run = async (): Promise<void> => {
     if (isBusy) return;
     setBusy(true);

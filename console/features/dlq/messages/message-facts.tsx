@@ -3,7 +3,7 @@ import { Definitions } from '../../../components/definitions/definitions.tsx';
 import { MaskedText } from '../../../components/protection/masked-text.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { Time } from '../../../components/time/time.tsx';
-import { keyText, placeText } from './message-words.ts';
+import { keyText, missingParts, placeText } from './message-words.ts';
 import { messagesTexts } from './texts/messages-texts.ts';
 import type { RevealedMessage, RevealedProps } from './use-payload.ts';
 
@@ -12,6 +12,7 @@ export function MessageFacts({ message, revealed = null }: RevealedProps) {
   const t = useText(messagesTexts);
   const key = keyText(revealed === null ? message : revealedKey(revealed));
   const { fingerprint } = message;
+  const missing = missingParts(message, t);
   return (
     <Definitions
       items={[
@@ -48,6 +49,7 @@ export function MessageFacts({ message, revealed = null }: RevealedProps) {
         },
         { term: t.dialect, value: message.dialect },
         { term: t.attempts, value: t.attemptsOf(message.retry_count, message.max_retries) },
+        { term: t.removed, value: missing.length === 0 ? null : t.removedAtIngest(missing) },
         { term: t.version, value: message.version === 0 ? null : t.edited(message.version) },
         {
           term: t.nextAttempt,

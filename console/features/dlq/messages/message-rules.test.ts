@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeBase64 } from '../../../lib/bytes/base64.ts';
 import { findNeighbours, keepList } from '../../../lib/kept-list.ts';
-import { errorTitle, keyText, placeText } from './message-words.ts';
+import { errorTitle, keyText, missingParts, placeText } from './message-words.ts';
 import { splitStack } from '../../../components/stack/split-stack.ts';
 
 test('a key is text, or its first bytes in hexadecimal', () => {
@@ -10,6 +10,13 @@ test('a key is text, or its first bytes in hexadecimal', () => {
   expect(keyText({ key: null })).toBeNull();
   expect(keyText({ key: null, key_base64: encodeBase64(Uint8Array.from([0, 255])) })).toBe('0x00ff');
   expect(keyText({ key: null, key_base64: encodeBase64(new Uint8Array(17)) })).toMatch(/^0x0{32}…$/);
+});
+
+test('only what a retry publishes has to be given again', () => {
+  const names = { partName: (part: string) => part };
+  expect(missingParts({}, names)).toEqual([]);
+  expect(missingParts({ removed_parts: ['error'] }, names)).toEqual([]);
+  expect(missingParts({ removed_parts: ['error', 'headers', 'value'] }, names)).toEqual(['value', 'headers']);
 });
 
 test('a place shows what is known', () => {

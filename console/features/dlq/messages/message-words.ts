@@ -17,6 +17,17 @@ export function keyText({ key, key_base64: base64 }: Key): string | null {
 
 type Place = Readonly<{ topic: string | null; partition: number | null; offset: number | null }>;
 
+const published = ['key', 'value', 'headers'] as const;
+type PublishedPart = (typeof published)[number];
+
+/** What an edit has to give again before the message can be retried. */
+export function missingParts(
+  { removed_parts: removed = [] }: Pick<ListedMessage, 'removed_parts'>,
+  { partName }: Readonly<{ partName: (part: PublishedPart) => string }>,
+): readonly string[] {
+  return published.filter((part) => removed.includes(part)).map(partName);
+}
+
 /** `orders.v1 / 4 / 88123`, as far as it is known. */
 export function placeText({ topic, partition, offset }: Place): string | null {
   if (topic === null) return null;

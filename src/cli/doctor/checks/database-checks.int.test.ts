@@ -8,6 +8,7 @@ import { examineAutovacuum } from './autovacuum.ts';
 import { examineIndexes } from './invalid-indexes.ts';
 import { createMasterKeyFile, newMasterKey } from '../../../../tests/support/encryption.ts';
 import { keyFile } from '../../../platform/protect/key-file.ts';
+import { examineRemovedParts } from './removed-parts.ts';
 import { examineMessageEncryption } from './message-encryption.ts';
 import { examineRetryPolicies } from './retry-policies.ts';
 import { countExpired, examineStuckRows } from './stuck-rows.ts';
@@ -91,6 +92,21 @@ test('data keys that cannot be used are a problem, and plain messages of encrypt
   assert.equal(found.status, 'problem');
   assert.match(found.found, /^1 of 1 data keys cannot be used: master key first is missing/);
   await run('DELETE FROM platform.data_keys');
+});
+
+test('messages of which parts were removed at ingest are a warning', async () => {
+  const rule = { names: {}, fields: ['a'], headers: [], key: false, patterns: [], action: 'mask' } as const;
+  assert.equal((await examineRemovedParts(database.db, { rules: [rule] })).status, 'skipped');
+  await turns(
+    () => examineRemovedParts(database.db, { rules: [{ ...rule, dropAtIngest: true }] }),
+    [
+      `INSERT INTO dlq.dlq_messages (original_topic, error_message, removed_parts)
+       VALUES ('a.v1', 'failed', '{value}'), ('b.v1', 'failed', '{error}')`,
+      'warning',
+      /^1 pending messages cannot be retried/,
+      'DELETE FROM dlq.dlq_messages',
+    ],
+  );
 });
 
 test('autovacuum that is off for a table is a problem', () =>

@@ -48,6 +48,7 @@ export function createDecoder(options: {
               version,
               headerTopic: original.by === 'headers' ? original.topic : null,
             },
+      removed: null,
     };
   };
 }

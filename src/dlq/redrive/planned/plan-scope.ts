@@ -4,7 +4,7 @@ import { joinSql, sql, type Sql } from '../../../platform/postgres/sql.ts';
 import type { LookupHashes, Payloads } from '../../domain/payloads.ts';
 import { statusesInScope, type RedriveKind } from '../../domain/redrive-kind.ts';
 import { conditionsOf, idsWithText } from '../../message-filter.ts';
-import { hasAttempt, hasValue } from '../../messages-table.ts';
+import { hasAttempt, hasValue, isIncomplete } from '../../messages-table.ts';
 import type { LeasedRedrive, RedriveOptions } from './redrives-table.ts';
 
 /** Which messages a redrive is about. Those that it cannot do anything with are counted as excluded. */
@@ -85,6 +85,8 @@ export type PlanRow = Origin &
     fingerprint: string | null;
     isRouted: boolean;
     hasValue: boolean;
+    /** Parts of it were removed at ingest. */
+    isIncomplete: boolean;
     hasAttempt: boolean;
     isSelectable: boolean;
     status: string;
@@ -99,7 +101,7 @@ export function planRows(
 ): Sql {
   return sql`
     SELECT t.id, t.lease_epoch AS epoch, COALESCE(t.key_hmac, sha256(t.message_key)) AS "keyHash", t.consumer_group AS "consumerGroup",
-           t.fingerprint, t.routed AS "isRouted", ${hasValue} AS "hasValue",
+           t.fingerprint, t.routed AS "isRouted", ${hasValue} AS "hasValue", ${isIncomplete} AS "isIncomplete",
            (${hasAttempt}) AS "hasAttempt", ${isSelectable(redrive)} AS "isSelectable", t.status,
            ${otherRedrive(redrive.id)} AS elsewhere, ${originColumns}
     FROM dlq.dlq_messages t

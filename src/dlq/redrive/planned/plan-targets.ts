@@ -13,6 +13,7 @@ export const exclusionReasons = [
   'in_another_redrive',
   'unroutable',
   'no_value',
+  'removed_at_ingest',
   'target_missing',
   'target_not_writable',
   'target_not_allowed',
@@ -62,6 +63,7 @@ export async function findPlanTargets(
     place(row) {
       const state = excludedByState('retry', row);
       if (state !== null) return { excluded: state };
+      if (row.isIncomplete) return { excluded: 'removed_at_ingest' };
       const target = targets.get(keyOf(row));
       if (target === undefined) return null;
       if (target === null) return { excluded: 'unroutable' };

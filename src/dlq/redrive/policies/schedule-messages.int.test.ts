@@ -53,6 +53,14 @@ describe('scheduling', () => {
     assert.equal(await schedule(database.db, retryPolicy()), 0);
   });
 
+  test('a message of which content was removed at ingest waits for a person', async () => {
+    const id = await storeMessage(database.db, { topic: 'orders.v1' });
+    await database.db.query(sql`UPDATE dlq.dlq_messages SET removed_parts = '{value}' WHERE id = ${id}`);
+    assert.equal(await schedule(database.db, retryPolicy()), 0);
+    await database.db.query(sql`UPDATE dlq.dlq_messages SET removed_parts = '{error}' WHERE id = ${id}`);
+    assert.equal(await schedule(database.db, retryPolicy()), 1);
+  });
+
   test('the delay of SQL is that of the domain, also for extreme numbers', async () => {
     for (const [retryCount, backoff, delayMs] of [
       [0, 10, 1000],

@@ -3,7 +3,7 @@ import { sql, type Sql } from '../../../platform/postgres/sql.ts';
 import { maxExponent, maxRetryDelayMs, type RetryDelay } from '../../domain/retry-policy.ts';
 import { compileGlobs } from '../../../kernel/glob/match-glob.ts';
 import { exactInstant } from '../../instant.ts';
-import { isDue, keepUpdatedAt } from '../../messages-table.ts';
+import { isDue, isIncomplete, keepUpdatedAt } from '../../messages-table.ts';
 import { inScope } from '../planned/plan-scope.ts';
 import type { RedriveFilter } from '../planned/redrives-table.ts';
 import { isPolicyDue, type RetryPolicy } from './policies-table.ts';
@@ -95,7 +95,7 @@ async function schedulePage(
           AND (r.fingerprints IS NULL OR t.fingerprint = ANY(r.fingerprints))
         ORDER BY r.place LIMIT 1
       ) AS rule
-      WHERE t.next_attempt_at IS NULL AND NOT t.unroutable AND ${isDue} AND t.retry_count < rule.max_attempts
+      WHERE t.next_attempt_at IS NULL AND NOT t.unroutable AND NOT ${isIncomplete} AND ${isDue} AND t.retry_count < rule.max_attempts
       FOR NO KEY UPDATE OF t SKIP LOCKED
     ), scheduled AS (
       UPDATE dlq.dlq_messages t SET next_attempt_at = picked.due_at, retry_policy = picked.name

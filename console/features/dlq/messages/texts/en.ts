@@ -35,6 +35,10 @@ export const en = {
   attemptsOf: (used: number, most: number) => `${used} of ${most}`,
   version: 'Version',
   edited: (version: number) => `edited, version ${version}`,
+  removed: 'Removed',
+  partName: (part: 'key' | 'value' | 'headers'): string => part,
+  removedAtIngest: (parts: readonly string[]) =>
+    `Content of its ${parts.join(' and ')} was removed before it was stored, so it cannot be retried. Edit it to give the ${parts.join(' and ')} again.`,
   nextAttempt: 'Next attempt',
   policy: 'Retry policy',
   group: 'Group',

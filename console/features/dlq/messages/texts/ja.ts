@@ -36,6 +36,10 @@ export const ja: TextsLike<typeof en> = {
   attemptsOf: (used, most) => `${used} / ${most}`,
   version: 'バージョン',
   edited: (version) => `編集済み、バージョン ${version}`,
+  removed: '削除済みの内容',
+  partName: (part) => (part === 'key' ? 'キー' : part === 'value' ? '値' : 'ヘッダー'),
+  removedAtIngest: (parts: readonly string[]) =>
+    `保存前に${parts.join('と')}の内容が削除されたため、再試行できません。編集して${parts.join('と')}を入力し直してください。`,
   nextAttempt: '次の試行',
   policy: '再試行ポリシー',
   group: 'グループ',

@@ -82,6 +82,7 @@ export const en = {
   in_another_redrive: 'in another redrive',
   unroutable: 'original topic unknown',
   no_value: 'value not stored',
+  removed_at_ingest: 'content removed before it was stored',
   target_missing: 'target topic does not exist',
   target_not_writable: 'no right to write to the target',
   target_not_in_scope: 'target not covered by the role of the planner',

@@ -82,6 +82,7 @@ export const ja: TextsLike<typeof en> = {
   in_another_redrive: '別のリドライブに含まれる',
   unroutable: '元のトピックが不明',
   no_value: '値が保存されていない',
+  removed_at_ingest: '保存前に内容が削除された',
   target_missing: '送信先のトピックが存在しない',
   target_not_writable: '送信先への書き込み権限がない',
   target_not_in_scope: '計画者のロールの対象外の送信先',
