@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import { codeOf } from '../kernel/errors.ts';
 import { escapeLines } from '../kernel/escape-text.ts';
+import { apiKeyCommands } from './access/api-keys.ts';
 import { addLoginCommand } from './access/login.ts';
 import { addLogoutCommand } from './access/logout.ts';
+import { sessionCommands } from './access/sessions.ts';
 import { whoami } from './access/whoami.ts';
 import { auditCommands } from './audit/audit.ts';
 import { addCompletionCommand } from './completion/completion.ts';
@@ -93,6 +95,8 @@ export function createProgram(terminal: Terminal): Command {
     addSlice(program, terminal, slice);
   program.commandsGroup('Access:');
   addSlice(program, terminal, auditCommands);
+  addSlice(program, terminal, apiKeyCommands);
+  addSlice(program, terminal, sessionCommands);
   addLoginCommand(program, terminal);
   addLogoutCommand(program, terminal);
   whoami(program, terminal);
