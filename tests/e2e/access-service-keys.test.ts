@@ -1,22 +1,42 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { ApiError, createRedriveClient } from '../../src/client-http/index.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import { assertError, type ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGuardedSystem, type GuardedSystem } from '../support/guarded-system.ts';
 
 /** Keys of services: a worker of one queue, and a producer of one queue. */
 let guarded: GuardedSystem;
 let admin: ApiClient;
 before(async () => {
-  guarded = await startGuardedSystem({ more: { roles: ['api'] } });
+  const destination = {
+    type: 'http',
+    url: 'http://127.0.0.1:1/',
+    idempotency: 'enforced',
+    dedup_window: '1h',
+  };
+  guarded = await startGuardedSystem({
+    more: {
+      roles: ['api'],
+      services: { stock: { type: 'http', base_url: 'http://127.0.0.1:1' } },
+      outbox: { destinations: { 'in-pay': destination, 'out-pay': destination } },
+    },
+  });
   admin = await guarded.as(['sys_admin']);
 });
 after(() => guarded.drop());
 
-async function keyFor(role: string, scopes: object): Promise<ApiClient> {
-  const made = await admin.post<{ key: string }>('/api/v1/keys', { name: role, role, scopes });
+type Made = Readonly<{ id: string; key: string }>;
+
+async function makeKey(role: string, scopes: object): Promise<Made> {
+  const made = await admin.post<Made>('/api/v1/keys', { name: role, role, scopes });
   assert.equal(made.status, 201, made.text);
-  return guarded.withToken(made.body.key);
+  return made.body;
+}
+
+async function keyFor(role: string, scopes: object): Promise<ApiClient> {
+  return guarded.withToken((await makeKey(role, scopes)).key);
 }
 
 type Claimed = Readonly<{ jobs: readonly Readonly<{ job_id: string; epoch: number }>[] }>;
@@ -139,4 +159,91 @@ test('a worker sees the jobs that it holds, until it settles them', async () => 
   await one.post(`/api/v1/jobs/${mine.job_id}/complete`, { epoch: mine.epoch });
   assertError(await one.get(`/api/v1/jobs/${mine.job_id}`), 404, 'SYS_JOBS_NOT_FOUND');
   assert.equal((await one.get<Jobs>('/api/v1/jobs')).body.pagination.total_count, 0);
+});
+
+test('a key that is revoked while it holds a job settles it no more, and the job is done by another', async () => {
+  const made = await makeKey('worker', { queues: ['in-revoked'] });
+  const worker = guarded.withToken(made.key);
+  await enqueue(admin, 'in-revoked');
+  const claim = (api: ApiClient) =>
+    api.post<Claimed>('/api/v1/jobs/queues/in-revoked/claim', { worker: 'w' });
+  const [held] = (await claim(worker)).body.jobs;
+  assert.equal((await admin.delete(`/api/v1/keys/${made.id}`)).status, 200);
+  for (const report of ['heartbeat', 'complete', 'fail', 'release'])
+    assertError(
+      await worker.post(`/api/v1/jobs/${held?.job_id}/${report}`, { epoch: held?.epoch }),
+      401,
+      'SYS_AUTH_TOKEN_INVALID',
+    );
+  assertError(await claim(worker), 401, 'SYS_AUTH_TOKEN_INVALID');
+  await guarded.system.db.query(sql`
+    UPDATE jobs.job_queue SET lease_until = now() - interval '1 minute' WHERE job_id = ${held?.job_id}`);
+  const other = await keyFor('worker', { queues: ['in-revoked'] });
+  const again = await eventually(async () => {
+    const [job] = (await claim(other)).body.jobs;
+    return job ?? assert.fail('it is not released yet');
+  });
+  assert.equal(again.job_id, held?.job_id);
+  const done = await other.post(`/api/v1/jobs/${again.job_id}/complete`, { epoch: again.epoch });
+  assert.equal(done.status, 200, done.text);
+});
+
+test('a key that expires while it claims is refused from then on', async () => {
+  const made = await makeKey('worker', { queues: ['in-expired'] });
+  const worker = guarded.withToken(made.key);
+  assert.equal((await worker.post('/api/v1/jobs/queues/in-expired/claim', { worker: 'w' })).status, 200);
+  await guarded.system.db.query(sql`UPDATE access.api_keys SET expires_at = now() WHERE id = ${made.id}`);
+  const refused = await eventually(async () => {
+    const answer = await worker.post('/api/v1/jobs/queues/in-expired/claim', { worker: 'w' });
+    assert.equal(answer.status, 401);
+    return answer;
+  });
+  assertError(refused, 401, 'SYS_AUTH_TOKEN_EXPIRED');
+});
+
+test('a key of a producer adds orders and starts sagas of its names, and no others', async () => {
+  for (const name of ['in-buy', 'out-buy']) {
+    const steps = [{ name: 'one', service: 'stock', method: 'POST /reserve', compensate: 'none' }];
+    const registered = await admin.post('/api/v1/workflows', {
+      workflow_yaml: JSON.stringify({ name, steps }),
+    });
+    assert.ok(registered.status < 300, registered.text);
+  }
+  const made = await makeKey('producer', { destinations: ['in-*'], workflows: ['in-*'], queues: ['in-*'] });
+  // The client library over HTTP.
+  const client = createRedriveClient({
+    url: guarded.system.url,
+    headers: { authorization: `Bearer ${made.key}` },
+  });
+  const order = (destination: string, key: string) =>
+    client.addOrder({ destination, idempotency_key: key, request: { n: 1 } }, { idempotencyKey: key });
+  const added = await order('in-pay', 'service-keys-1');
+  assert.equal(typeof added.id, 'number');
+  const denied = (error: unknown): boolean =>
+    error instanceof ApiError && error.status === 403 && error.code === 'SYS_AUTH_PERMISSION_DENIED';
+  await assert.rejects(order('out-pay', 'service-keys-2'), denied);
+  const saga = await client.startSaga({ workflow_name: 'in-buy', payload: {} });
+  assert.equal(typeof saga.saga_id, 'string');
+  await assert.rejects(client.startSaga({ workflow_name: 'out-buy', payload: {} }), denied);
+  const job = await client.enqueueJob({ queue: 'in-mail', payload: {} });
+  assert.equal(typeof job.job_id, 'string');
+  await assert.rejects(client.enqueueJob({ queue: 'out-mail', payload: {} }), denied);
+  // A job that is pushed by the server is settled by nobody else.
+  await assert.rejects(client.claimJobs({ queue: 'in-mail', worker: 'w' }), denied);
+});
+
+test('a wrong key is refused at every door of services', async () => {
+  const wrong = guarded.withToken(`rdk_aaaaaaaa_${'a'.repeat(43)}`);
+  const body = { queue: 'in-mail', payload: {} };
+  for (const answer of [
+    await wrong.post('/api/v1/jobs', body),
+    await wrong.post('/api/v1/jobs/queues/in-mail/claim', { worker: 'w' }),
+    await wrong.post(
+      '/api/v1/outbox/orders',
+      { destination: 'in-pay', idempotency_key: 'k-000001', request: {} },
+      { 'idempotency-key': 'k-000001' },
+    ),
+    await wrong.post('/api/v1/sagas', { workflow_name: 'in-buy', payload: {} }),
+  ])
+    assertError(answer, 401, 'SYS_AUTH_TOKEN_INVALID');
 });

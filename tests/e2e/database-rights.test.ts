@@ -225,6 +225,46 @@ describe('a service', () => {
     }
   };
 
+  test('reads and writes nothing of other modules, of the audit log and of access', async () => {
+    const own = {
+      'add-orders': 'outbox',
+      'enqueue-jobs': 'jobs',
+      'work-jobs': 'jobs',
+      'start-sagas': 'saga',
+    } as const;
+    for (const [file, schema] of Object.entries(own)) {
+      const role = await createDatabaseRole(database.url, file as GrantFile);
+      try {
+        const rows = await database.db.query<{ name: string }>(sql`
+          SELECT n.nspname || '.' || c.relname AS name
+          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE c.relkind IN ('r', 'p', 'v') AND n.nspname IN ('dlq', 'outbox', 'jobs', 'saga', 'platform', 'audit', 'access')
+            AND has_schema_privilege(${role.name}, n.oid, 'USAGE')
+            AND (has_table_privilege(${role.name}, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
+                 OR has_any_column_privilege(${role.name}, c.oid, 'SELECT, INSERT, UPDATE'))`);
+        const foreign = rows
+          .map(({ name }) => name)
+          .filter((name) => !name.startsWith(`${schema}.`) && !name.startsWith('platform.'));
+        assert.deepEqual(foreign, [], file);
+        const platform = rows.filter(({ name }) => name.startsWith('platform.')).map(({ name }) => name);
+        const known = new Set(['platform.idle_workers', 'platform.migrations', 'platform.notify_events']);
+        assert.deepEqual(
+          platform.filter((name) => !known.has(name)),
+          [],
+          file,
+        );
+        // Functions that act as their owner.
+        const definers = await database.db.query<{ name: string }>(sql`
+          SELECT n.nspname || '.' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+          WHERE p.prosecdef AND has_schema_privilege(${role.name}, n.oid, 'USAGE')
+            AND has_function_privilege(${role.name}, p.oid, 'EXECUTE')`);
+        assert.deepEqual(definers, [], file);
+      } finally {
+        await role.drop();
+      }
+    }
+  });
+
   test('that adds orders needs only the rights of add-orders.sql', () =>
     asRole('add-orders', async (pool, inTransaction) => {
       const order = { destination: 'broker', idempotencyKey: 'order-0001', request: { n: 1 } };
