@@ -419,6 +419,8 @@ export type ListedMessage = Readonly<{
   encrypted?: true;
   /** Why key, payload and stack are missing: they cannot be decrypted. */
   unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
+  /** Parts from which a rule with `drop_at_ingest` removed content before the message was stored. While key, value or headers are among them, the message cannot be retried: an edit has to give them again. */
+  removed_parts?: readonly ('key' | 'value' | 'headers' | 'error')[];
   /** Parts are `[masked]`: see `…/reveal`. */
   masked?: true;
   payload_preview: string | null;
@@ -552,6 +554,8 @@ export type Message = Readonly<{
   encrypted?: true;
   /** Why key, payload and stack are missing: they cannot be decrypted. */
   unreadable?: 'SYS_DLQ_KEY_UNAVAILABLE' | 'SYS_DLQ_CANNOT_DECRYPT';
+  /** Parts from which a rule with `drop_at_ingest` removed content before the message was stored. While key, value or headers are among them, the message cannot be retried: an edit has to give them again. */
+  removed_parts?: readonly ('key' | 'value' | 'headers' | 'error')[];
   /** Parts are `[masked]`: see `…/reveal`. */
   masked?: true;
   /** Too large to show: more than 64 KiB in lists, else more than 16 MiB. */
@@ -943,6 +947,7 @@ export type Redrive = Readonly<{
       | 'in_another_redrive'
       | 'unroutable'
       | 'no_value'
+      | 'removed_at_ingest'
       | 'target_missing'
       | 'target_not_writable'
       | 'target_not_allowed'

@@ -32,7 +32,7 @@ export async function examineMessageEncryption(
   if (plain > 0)
     return warning(
       check,
-      `${plain === countTo ? 'more than ' : ''}${plain} messages of encrypted topics are stored in the clear`,
+      `${plain === countTo ? 'more than ' : ''}${plain} messages of encrypted topics, live or archived, are stored in the clear`,
       'they are from before encryption, or were inserted by SQL: retry, delete or archive and purge them',
     );
   return ok(check, `${keys.length} data keys can be used; ${topics.length} patterns of topics`);
@@ -42,7 +42,10 @@ async function countPlain(db: Queryable, topics: readonly string[]): Promise<num
   const patterns = topics.map(likePattern);
   const [row] = await db.query<{ count: number }>(sql`
     SELECT count(*)::int AS count FROM (
-      SELECT 1 FROM dlq.dlq_messages t
+      SELECT 1 FROM (
+        SELECT data_key, original_topic, source_topic FROM dlq.dlq_messages
+        UNION ALL
+        SELECT data_key, original_topic, source_topic FROM dlq.dlq_messages_archive) AS t
       WHERE t.data_key IS NULL
         AND (t.original_topic LIKE ANY(${patterns}::text[]) OR t.source_topic LIKE ANY(${patterns}::text[]))
       LIMIT ${countTo}) AS plain`);
