@@ -46,7 +46,7 @@ export function FilterBox(props: FilterBoxProps) {
     text,
     onText: setText,
     onEnter: apply,
-    placeholder: t.filterHint,
+    placeholder: t.filterHint(exampleOf(qualifiers), qualifiers.text !== null),
     problemsId: problems.length > 0 ? problemsId : undefined,
   };
   return (
@@ -93,6 +93,12 @@ export function FilterBox(props: FilterBoxProps) {
       ) : null}
     </div>
   );
+}
+
+/** A term that this list knows. */
+function exampleOf({ qualifiers }: Qualifiers): string {
+  const shown = qualifiers.find(({ choices = [] }) => choices.length > 0) ?? qualifiers[0];
+  return shown === undefined ? '' : `${shown.name}:${shown.choices?.at(-1) ?? '…'}`;
 }
 
 export type InputProps = Readonly<{

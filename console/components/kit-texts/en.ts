@@ -32,7 +32,8 @@ export const en = {
   clearFilter: 'Clear filter',
   filter: 'Filter',
   filters: 'Filters',
-  filterHint: 'Qualifiers such as status:DEAD, or words',
+  filterHint: (example: string, hasText: boolean) =>
+    hasText ? `Qualifiers such as ${example}, or words` : `Qualifiers such as ${example}`,
   applyFilters: 'Apply',
   any: 'Any',
   completions: 'Completions',

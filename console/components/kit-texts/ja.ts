@@ -33,7 +33,7 @@ export const ja: TextsLike<typeof en> = {
   clearFilter: 'フィルターを消去',
   filter: 'フィルター',
   filters: 'フィルター',
-  filterHint: 'status:DEAD などの条件、または単語',
+  filterHint: (example, hasText) => `${example} などの条件${hasText ? '、または単語' : ''}`,
   applyFilters: '適用',
   any: 'すべて',
   completions: '候補',

@@ -90,6 +90,7 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
       className={styles['list']}
       onKeyDown={onKeyDown}
       onFocus={cursor.remember}
+      onMouseOver={tellWhole}
       aria-busy={isRefreshing}
       data-list
     >
@@ -128,6 +129,14 @@ export function ListTable<Row>(props: ListTableProps<Row>) {
       {props.more === undefined ? null : <ListFoot more={props.more} shown={rows.length} />}
     </div>
   );
+}
+
+/** What does not fit into a cell is told when the pointer rests on it; the preview and the page of the row have it too. */
+function tellWhole({ target }: React.MouseEvent): void {
+  const cell = target instanceof Element ? target.closest('td') : null;
+  if (cell === null || cell.querySelector('[title]') !== null) return;
+  if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
+  else cell.removeAttribute('title');
 }
 
 /** Lies above the table, so that its coming moves nothing. */
@@ -170,7 +179,7 @@ function ListHead(
           </th>
         )}
         {columns.map(({ id, title, isNumber = false }) => (
-          <th key={id} scope="col" data-number={isNumber || undefined}>
+          <th key={id} scope="col" title={title} data-number={isNumber || undefined}>
             {title}
           </th>
         ))}

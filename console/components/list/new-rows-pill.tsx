@@ -1,3 +1,4 @@
+import { KeyHint } from '../button/key-hint.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { useText } from '../text/use-text.ts';
 import styles from './list.module.css';
@@ -11,6 +12,7 @@ export function NewRowsPill({ count, onLoad }: Readonly<{ count: number; onLoad:
         <button type="button" className={styles['pill']} onClick={onLoad} aria-keyshortcuts="Shift+.">
           <span aria-hidden>▲ </span>
           {t.newRows(count)}
+          <KeyHint keys="Shift+." />
         </button>
       )}
     </span>

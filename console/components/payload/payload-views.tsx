@@ -5,15 +5,21 @@ import { hexLines } from '../../lib/bytes/hex-lines.ts';
 import { formatJson } from '../../lib/exact-json/format-json.ts';
 import { formatBytes, formatCount } from '../../lib/sizes.ts';
 import { CopyButton } from '../button/copy-button.tsx';
+import { CodeText } from '../code/code-text.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
-import { MaskedText } from '../protection/masked-text.tsx';
 import { useText } from '../text/use-text.ts';
 import styles from './payload.module.css';
 
 type View = 'formatted' | 'stored' | 'hex';
 
+type Props = Readonly<{
+  value: FirstBytes;
+  /** It is the text of its page: Ctrl+F searches in it. */
+  isFindable?: boolean;
+}>;
+
 /** The first bytes of a value, and how many it has: as stored, with a line per member, or byte by byte. */
-export function PayloadViews({ value }: Readonly<{ value: FirstBytes }>) {
+export function PayloadViews({ value, isFindable = false }: Props) {
   const kit = useText(kitTexts);
   const name = useId();
   const { bytes, size } = value;
@@ -38,11 +44,13 @@ export function PayloadViews({ value }: Readonly<{ value: FirstBytes }>) {
       </div>
       <Remarks decoded={decoded} formatted={formatted} view={view} />
       {isCut ? <p role="status">{kit.bytesShown(formatBytes(bytes.length), formatBytes(size))}</p> : null}
-      {/* A region that scrolls can be reached by keyboard. */}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <pre className={styles['text']} tabIndex={0} role="region" aria-label={kit.payload}>
-        {view === 'hex' ? hexText(bytes) : <MaskedText text={shown} />}
-      </pre>
+      <CodeText
+        text={view === 'hex' ? hexText(bytes) : shown}
+        label={kit.payload}
+        isJson={view !== 'hex' && formatted?.isJson === true}
+        hasInvalidBytes={view !== 'hex' && !isText}
+        isFindable={isFindable}
+      />
     </>
   );
 }

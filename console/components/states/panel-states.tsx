@@ -63,7 +63,7 @@ export function FailedState(
 /** An answer without rows. `children` say since when, or what to do. */
 export function EmptyState({ title, children }: Readonly<{ title: string; children?: ReactNode }>) {
   return (
-    <div className={styles['empty']}>
+    <div className={styles['empty']} data-state="empty">
       <h2>{title}</h2>
       {children}
     </div>

@@ -4,6 +4,7 @@ import { sql } from '../../../src/platform/postgres/sql.ts';
 import { assertAccessible } from '../../support/console/assert-accessible.ts';
 import { startConsoleSystem, type ConsoleSystem } from '../../support/console/console-system.ts';
 import { describeConsole } from '../../support/console/console-tests.ts';
+import { tabTo } from '../../support/console/keyboard.ts';
 import { openConsole } from '../../support/console/open-console.ts';
 import { tryEdit } from '../../support/edits.ts';
 
@@ -34,9 +35,8 @@ describeConsole('editing a message', (browser) => {
     await value.fill('{\n  "big": 12345678901234567890,\n  "qty":\n}');
     await page.getByText(/^Value: text, \d+ B$/).waitFor();
     await value.fill(original.replace('"qty": 0', '"qty": 1'));
-    const diff = page.getByRole('region', { name: 'Changes of the value' });
-    await diff.getByText('-   "qty": 0').waitFor();
-    await diff.getByText('+   "qty": 1').waitFor();
+    await page.locator('.cm-merge-a .cm-changedText').getByText('0', { exact: true }).waitFor();
+    await page.locator('.cm-merge-b .cm-changedText').getByText('1', { exact: true }).waitFor();
     await page.getByText('Can be saved as version 1.').waitFor();
     await page.getByRole('button', { name: /^Save new version/ }).click();
     await page.getByText('A reason is required.').waitFor();
@@ -62,9 +62,9 @@ describeConsole('editing a message', (browser) => {
       .getByRole('alert')
       .getByText(/saved version 1 meanwhile/)
       .waitFor();
-    assert.equal(await page.getByLabel('Value', { exact: true }).inputValue(), '{"qty": 2}');
+    await page.getByLabel('Value', { exact: true }).getByText('{"qty": 2}').waitFor();
     await page.getByRole('button', { name: 'Drop the draft and edit that version' }).click();
-    assert.equal(await page.getByLabel('Value', { exact: true }).inputValue(), '{"qty": 3}');
+    await page.getByLabel('Value', { exact: true }).getByText('{"qty": 3}').waitFor();
   });
 
   test('leaving with changes asks first', async (t) => {
@@ -92,7 +92,37 @@ describeConsole('editing a message', (browser) => {
     await page.getByLabel('Value is null').check();
     await page.getByText('the record deletes its key').waitFor();
     await page.getByLabel('Value is null').uncheck();
-    assert.equal(await page.getByLabel('Value', { exact: true }).inputValue(), '');
+    assert.equal((await page.getByLabel('Value', { exact: true }).innerText()).trim(), '');
+  });
+
+  test('line ends stay as they are, a wrong place is marked, and Tab leaves the editor', async (t) => {
+    const id = await storeOne(Buffer.from('{\r\n  "qty": 0\r\n}\r\n'));
+    const page = await openConsole(t, { browser, system, path: `/dlq/messages/${id}/edit` });
+    const value = page.getByLabel('Value', { exact: true });
+    await tabTo(page, value);
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.insertText('"n": 1');
+    await page.locator('.cm-lintPoint-error').waitFor({ state: 'attached' });
+    await page.keyboard.insertText(',');
+    await page.getByText('Can be saved as version 1.').waitFor();
+    await page.keyboard.press('Tab');
+    await page.getByLabel('Value is null').and(page.locator(':focus')).waitFor();
+    await page.getByLabel('Reason', { exact: true }).fill('a number');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('edited, version 1').waitFor();
+    const { body } = await system.api.get<{ value_text: string }>(`/api/v1/dlq/messages/${id}/versions/1`);
+    assert.equal(body.value_text, '{"n": 1,\r\n  "qty": 0\r\n}\r\n');
+  });
+
+  test('on a phone both texts are in one column', async (t) => {
+    const id = await storeOne(Buffer.from(original));
+    const viewport = { width: 320, height: 640 };
+    const page = await openConsole(t, { browser, system, path: `/dlq/messages/${id}/edit`, viewport });
+    await page.getByLabel('Value', { exact: true }).fill(original.replace('"qty": 0', '"qty": 1'));
+    await page.locator('.cm-deletedChunk').getByText('"qty": 0').waitFor();
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), viewport.width);
+    await assertAccessible(page);
   });
 
   for (const theme of ['light', 'dark'] as const)
@@ -105,8 +135,8 @@ describeConsole('editing a message', (browser) => {
         theme,
         language: theme === 'dark' ? 'ja' : 'en',
       });
-      await page.locator('textarea').first().fill('{}');
-      await page.locator('[data-kind="added"]').first().waitFor();
+      await page.getByLabel(theme === 'dark' ? '値' : 'Value', { exact: true }).fill('{}');
+      await page.locator('.cm-merge-b .cm-changedLine').first().waitFor();
       await assertAccessible(page);
     });
 });

@@ -59,7 +59,7 @@ describeConsole('orders', (browser) => {
     await request.fill('{"symbol": "EURUSD", "qty": 10000.10,}');
     await page.getByText(/Not valid JSON: line 1/).waitFor();
     await request.fill('{"symbol": "EURUSD", "qty": 10000.10}');
-    await page.getByRole('region', { name: 'Changes' }).getByText('+ {"symbol": "EURUSD"').waitFor();
+    await page.locator('.cm-merge-b .cm-changedLine').getByText('{"symbol": "EURUSD"').waitFor();
     await page.keyboard.press('Control+Enter');
     await page.getByText('A reason is required.').waitFor();
     await page.getByLabel('Reason').fill('the symbol was wrong');

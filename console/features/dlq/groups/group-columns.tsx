@@ -29,13 +29,13 @@ export function useGroupColumns(): readonly Column<Group>[] {
       {
         id: 'topics',
         title: t.topics,
-        width: '15%',
+        width: '12%',
         render: ({ topics }) => <Chips values={topics} more={t.more} />,
       },
       {
         id: 'consumerGroups',
         title: t.consumerGroups,
-        width: '11%',
+        width: '10%',
         render: ({ consumer_groups: groups }) => <Chips values={groups} more={t.more} />,
       },
       {
@@ -62,8 +62,8 @@ export function useGroupColumns(): readonly Column<Group>[] {
       {
         id: 'first',
         title: t.first,
-        width: '92px',
-        render: (group) => <Time at={group.first_at} show="age" />,
+        width: '152px',
+        render: (group) => <Time at={group.first_at} />,
       },
       {
         id: 'last',

@@ -8,10 +8,11 @@ import { formatBytes } from '../../../lib/sizes.ts';
 import { errorTitle, keyText, placeText } from './message-words.ts';
 import { messagesTexts } from './texts/messages-texts.ts';
 
-export function useMessageColumns(): readonly Column<ListedMessage>[] {
+/** Beside a preview there is room for what tells rows apart; the preview has the rest. */
+export function useMessageColumns(isNarrow: boolean): readonly Column<ListedMessage>[] {
   const t = useText(messagesTexts);
-  return useMemo(
-    () => [
+  return useMemo(() => {
+    const columns: readonly Column<ListedMessage>[] = [
       {
         id: 'status',
         title: t.status,
@@ -39,8 +40,13 @@ export function useMessageColumns(): readonly Column<ListedMessage>[] {
         isNumber: true,
         render: ({ payload_bytes: bytes }) => (bytes === null ? '–' : formatBytes(bytes)),
       },
-      { id: 'stored', title: t.stored, width: '152px', render: (row) => <Time at={row.created_at} /> },
-    ],
-    [t],
-  );
+      {
+        id: 'stored',
+        title: t.stored,
+        width: isNarrow ? '72px' : '152px',
+        render: (row) => <Time at={row.created_at} show={isNarrow ? 'age' : 'both'} />,
+      },
+    ];
+    return isNarrow ? columns.filter(({ id }) => id !== 'size' && id !== 'key') : columns;
+  }, [t, isNarrow]);
 }

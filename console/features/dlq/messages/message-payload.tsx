@@ -34,7 +34,7 @@ export function MessagePayload({ message, revealed = null }: RevealedProps) {
             if (payload.kind === 'protected') return <WholeIsProtected />;
             return (
               <>
-                <PayloadViews value={payload} />
+                <PayloadViews isFindable value={payload} />
                 <Download
                   path={valuePath(message)}
                   size={payload.size}

@@ -136,7 +136,7 @@ function MessagesTable({ filter, messages, more, isRefreshing, live }: TableProp
   const navigate = useNavigate();
   const { peek = '' } = useSearch({ strict: false });
   const [selection, setSelection] = useState<Selection>(nothingSelected);
-  const columns = useMessageColumns();
+  const columns = useMessageColumns(peek !== '');
   useEffect(() => keepList('messages', { filter, ids: messages.map(({ id }) => id) }), [filter, messages]);
   const setPeek = (id: string | null): void =>
     void navigate({

@@ -126,8 +126,8 @@ function useColumns(): readonly Column<Item>[] {
       {
         id: 'settled',
         title: t.settled,
-        width: '92px',
-        render: (item) => <Time at={item.settled_at} show="age" />,
+        width: '152px',
+        render: (item) => <Time at={item.settled_at} />,
       },
     ],
     [t],

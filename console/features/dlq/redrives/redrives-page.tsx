@@ -133,8 +133,8 @@ function useColumns(): readonly Column<ListedRedrive>[] {
       {
         id: 'created',
         title: t.created,
-        width: '92px',
-        render: (row) => <Time at={row.created_at} show="age" />,
+        width: '152px',
+        render: (row) => <Time at={row.created_at} />,
       },
     ],
     [t],

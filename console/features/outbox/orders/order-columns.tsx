@@ -10,7 +10,8 @@ import { OrderStatus } from './order-status.tsx';
 import { answerOf, isInDoubt } from './order-words.ts';
 import { ordersTexts } from './texts/orders-texts.ts';
 
-export function useOrderColumns(): readonly Column<Order>[] {
+/** Beside a preview there is room for what tells rows apart; the preview has the rest. */
+export function useOrderColumns(isNarrow: boolean): readonly Column<Order>[] {
   const t = useText(ordersTexts);
   const { data } = useDestinations(false);
   return useMemo(() => {
@@ -19,7 +20,7 @@ export function useOrderColumns(): readonly Column<Order>[] {
       const max = most.get(destination) ?? null;
       return max === null ? String(used) : `${used}/${max}`;
     };
-    return [
+    const columns: readonly Column<Order>[] = [
       {
         id: 'status',
         title: t.status,
@@ -37,14 +38,14 @@ export function useOrderColumns(): readonly Column<Order>[] {
       {
         id: 'key',
         title: t.key,
-        width: '16%',
+        width: isNarrow ? '26%' : '16%',
         isPrimary: true,
         render: ({ idempotency_key: key }) => <MaskedText text={key} />,
       },
       {
         id: 'retries',
         title: t.retries,
-        width: '64px',
+        width: '92px',
         isNumber: true,
         textOf: ({ retry_count: used }) => String(used),
         render: retriesOf,
@@ -52,15 +53,24 @@ export function useOrderColumns(): readonly Column<Order>[] {
       {
         id: 'next',
         title: t.next,
-        width: '84px',
+        width: '104px',
         textOf: ({ next_attempt_at: at }) => at ?? '',
         render: (order) => <NextAttempt order={order} />,
       },
       { id: 'outcome', title: t.outcome, render: (order) => <Outcome order={order} /> },
-      { id: 'age', title: t.age, width: '76px', render: ({ created_at: at }) => <Time at={at} show="age" /> },
+      {
+        id: 'age',
+        title: t.age,
+        width: isNarrow ? '76px' : '152px',
+        render: ({ created_at: at }) => <Time at={at} show={isNarrow ? 'age' : 'both'} />,
+      },
     ];
-  }, [t, data]);
+    return isNarrow ? columns.filter(({ id }) => !besidePreview.has(id)) : columns;
+  }, [t, data, isNarrow]);
 }
+
+/** Columns that the preview shows as well. */
+const besidePreview: ReadonlySet<string> = new Set(['lane', 'retries', 'next']);
 
 /** Counts down; a blocked order waits for another one, not for a time. */
 function NextAttempt({ order }: Readonly<{ order: Order }>) {

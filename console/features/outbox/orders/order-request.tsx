@@ -19,7 +19,7 @@ export function OrderRequest({ order, text }: Readonly<{ order: OrderDetails; te
       {order.request_omitted === true || text === null ? (
         <p>{t.requestOmitted}</p>
       ) : (
-        <PayloadViews value={{ bytes: bytes.subarray(0, shownBytes), size: bytes.length }} />
+        <PayloadViews isFindable value={{ bytes: bytes.subarray(0, shownBytes), size: bytes.length }} />
       )}
       <p className={styles['hint']}>
         {t.digest} <code>{order.request_digest ?? kit.noValue}</code>

@@ -125,7 +125,7 @@ function OrdersTable({ filter, orders, more, isRefreshing, live }: TableProps) {
   const api = useApi();
   const navigate = useNavigate();
   const { peek = '' } = useSearch({ strict: false });
-  const columns = useOrderColumns();
+  const columns = useOrderColumns(peek !== '');
   useEffect(() => keepList('orders', { filter, ids: orders.map(({ id }) => String(id)) }), [filter, orders]);
   const setPeek = (id: string | null): void =>
     void navigate({

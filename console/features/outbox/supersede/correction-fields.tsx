@@ -1,4 +1,5 @@
 import { useId, type ReactNode } from 'react';
+import { DiffEditor } from '../../../components/code/diff-editor.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import type { Correction, CorrectionProblem, Original } from './correction.ts';
 import styles from './supersede.module.css';
@@ -68,29 +69,22 @@ export function CorrectionFields(props: Props) {
 function Requests(props: Props) {
   const { original, correction, onChange } = props;
   const t = useText(supersedeTexts);
-  const originalId = useId();
-  const problemOf = useProblemText(props);
+  const problem = useProblemText(props)('request');
   return (
-    <div className={styles['columns']}>
-      <div className={styles['field']}>
-        <span id={originalId}>{t.original}</span>
-        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- It scrolls. */}
-        <pre className={styles['original']} tabIndex={0} role="region" aria-labelledby={originalId}>
-          {original}
-        </pre>
-      </div>
-      <Labelled label={t.corrected} problem={problemOf('request')}>
-        {(shared) => (
-          <textarea
-            {...shared}
-            className={styles['editor']}
-            rows={16}
-            spellCheck={false}
-            value={correction.request}
-            onChange={(event) => onChange({ request: event.target.value })}
-          />
-        )}
-      </Labelled>
+    <div className={styles['field']}>
+      <DiffEditor
+        label={t.corrected}
+        beforeLabel={t.original}
+        before={original}
+        value={correction.request}
+        isJson
+        isInvalid={problem !== undefined}
+        onChange={(request) => onChange({ request })}
+      />
+      <span role="status">
+        <Problem text={problem} />
+        {correction.request === original ? <span className={styles['hint']}>{t.nothingChanged}</span> : null}
+      </span>
     </div>
   );
 }

@@ -1,7 +1,6 @@
 import { useState, type SubmitEvent } from 'react';
 import { Button } from '../../../components/button/button.tsx';
 import { LinkButton } from '../../../components/button/link-button.tsx';
-import { LineDiff } from '../../../components/diff/line-diff.tsx';
 import { usePageKeys } from '../../../components/navigation/use-page-keys.ts';
 import { useSession } from '../../../components/session/session.tsx';
 import { useText } from '../../../components/text/use-text.ts';
@@ -24,7 +23,7 @@ type Props = Readonly<{
   handle: OrderHandle;
 }>;
 
-/** The original beside the corrected request, and what changes. */
+/** The original beside the corrected request. */
 export function SupersedeForm({ order, original, refusal, handle }: Props) {
   const t = useText(supersedeTexts);
   const { environment } = useSession().me;
@@ -65,14 +64,6 @@ export function SupersedeForm({ order, original, refusal, handle }: Props) {
         isTried={isTried}
         onChange={(part) => setCorrection((before) => ({ ...before, ...part }))}
       />
-      <section className={styles['panel']} aria-labelledby="changes">
-        <h2 id="changes">{t.changes}</h2>
-        {correction.request === first ? (
-          <p>{t.nothingChanged}</p>
-        ) : (
-          <LineDiff label={t.changes} before={first} after={correction.request} />
-        )}
-      </section>
       {error === null ? null : (
         <p role="alert" className={styles['error']}>
           {error.message}

@@ -1,7 +1,10 @@
+import { useMemo } from 'react';
 import { Button } from '../../../../components/button/button.tsx';
+import { DiffEditor } from '../../../../components/code/diff-editor.tsx';
 import { useText } from '../../../../components/text/use-text.ts';
 import { Field } from '../../../../components/form/form-parts.tsx';
-import { editableOf, type Draft, type DraftHeader, type Version } from './draft.ts';
+import { formatJson } from '../../../../lib/exact-json/format-json.ts';
+import { draftOf, editableOf, type Draft, type DraftHeader, type Version } from './draft.ts';
 import styles from './edit.module.css';
 import { editTexts } from './texts/edit-texts.ts';
 
@@ -9,76 +12,94 @@ type Props = Readonly<{
   version: Version;
   draft: Draft;
   onChange: (part: Partial<Draft>) => void;
-  reasonProblem: string | undefined;
 }>;
 
-export function DraftFields({ version, draft, onChange, reasonProblem }: Props) {
+/** Where the record goes and what it says: the stored version on the left, the new one on the right. */
+export function DraftFields({ version, draft, onChange }: Props) {
   const t = useText(editTexts);
   const can = editableOf(version);
   return (
     <div className={styles['fields']}>
-      <Field label={t.topic} value={draft.topic} onChange={(topic) => onChange({ topic })} />
-      {can.key ? (
-        <NullableField label={t.key} value={draft.key} onChange={(key) => onChange({ key })} />
-      ) : (
-        <p className={styles['hint']}>{t.keyIsBinary}</p>
-      )}
+      <div className={styles['columns']}>
+        <Field label={t.topic} value={draft.topic} onChange={(topic) => onChange({ topic })} />
+        {can.key ? (
+          <Key value={draft.key} onChange={(key) => onChange({ key })} />
+        ) : (
+          <p className={styles['hint']}>{t.keyIsBinary}</p>
+        )}
+      </div>
       {can.value ? (
-        <NullableField isLong label={t.value} value={draft.value} onChange={(value) => onChange({ value })} />
+        <Value
+          before={draftOf(version).value}
+          value={draft.value}
+          onChange={(value) => onChange({ value })}
+        />
       ) : (
         <p className={styles['hint']}>{t.valueIsBinary}</p>
       )}
-      <Headers headers={draft.headers} onChange={(headers) => onChange({ headers })} />
-      <Field
-        isLong
-        label={t.reason}
-        hint={t.reasonHint}
-        value={draft.reason}
-        problem={reasonProblem}
-        onChange={(reason) => onChange({ reason })}
-      />
     </div>
   );
 }
 
-type NullableProps = Readonly<{
-  label: string;
-  value: string | null;
-  onChange: (value: string | null) => void;
-  isLong?: boolean;
-}>;
+type NullableProps = Readonly<{ value: string | null; onChange: (value: string | null) => void }>;
 
-/** Text, or no text at all, which is not the same as an empty one. */
-function NullableField({ label, value, onChange, isLong = false }: NullableProps) {
+function Key({ value, onChange }: NullableProps) {
   const t = useText(editTexts);
-  const shared = {
-    'aria-label': label,
-    value: value ?? '',
-    spellCheck: false,
-    disabled: value === null,
-    className: isLong ? styles['editor'] : styles['line'],
-  };
   return (
     <div className={styles['nullable']}>
-      <span aria-hidden>{label}</span>
-      {isLong ? (
-        <textarea {...shared} rows={16} onChange={(event) => onChange(event.target.value)} />
-      ) : (
-        <input {...shared} autoComplete="off" onChange={(event) => onChange(event.target.value)} />
-      )}
-      <label className={styles['check']}>
-        <input
-          type="checkbox"
-          checked={value === null}
-          onChange={(event) => onChange(event.target.checked ? null : '')}
-        />
-        {t.isNull(label)}
-      </label>
+      <span aria-hidden>{t.key}</span>
+      <input
+        aria-label={t.key}
+        value={value ?? ''}
+        spellCheck={false}
+        autoComplete="off"
+        disabled={value === null}
+        className={styles['line']}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <NullBox label={t.key} value={value} onChange={onChange} />
     </div>
   );
 }
 
-function Headers(
+function Value({ before, value, onChange }: NullableProps & Readonly<{ before: string | null }>) {
+  const t = useText(editTexts);
+  const isJson = useMemo(() => before !== null && formatJson(before).isJson, [before]);
+  return (
+    <div className={styles['nullable']}>
+      {value === null ? (
+        <span>{t.value}</span>
+      ) : (
+        <DiffEditor
+          label={t.value}
+          beforeLabel={t.valueBefore}
+          before={before ?? ''}
+          value={value}
+          isJson={isJson}
+          onChange={onChange}
+        />
+      )}
+      <NullBox label={t.value} value={value} onChange={onChange} />
+    </div>
+  );
+}
+
+/** No text at all is not the same as an empty one. */
+function NullBox({ label, value, onChange }: NullableProps & Readonly<{ label: string }>) {
+  const t = useText(editTexts);
+  return (
+    <label className={styles['check']}>
+      <input
+        type="checkbox"
+        checked={value === null}
+        onChange={(event) => onChange(event.target.checked ? null : '')}
+      />
+      {t.isNull(label)}
+    </label>
+  );
+}
+
+export function DraftHeaders(
   props: Readonly<{ headers: readonly DraftHeader[]; onChange: (headers: readonly DraftHeader[]) => void }>,
 ) {
   const { headers, onChange } = props;

@@ -1,4 +1,3 @@
-import { LineDiff } from '../../../../components/diff/line-diff.tsx';
 import { useText } from '../../../../components/text/use-text.ts';
 import type { EditValidation } from '../../../../lib/server-shapes.ts';
 import { formatBytes } from '../../../../lib/sizes.ts';
@@ -26,9 +25,7 @@ export function DraftReview({ version, draft, validation, error }: Props) {
         <Change label={t.topic} before={before.topic} after={draft.topic} />
       ) : null}
       {'key' in changes ? <Change label={t.key} before={before.key} after={draft.key} /> : null}
-      {'value' in changes ? (
-        <LineDiff label={t.valueChanges} before={before.value ?? ''} after={draft.value ?? ''} />
-      ) : null}
+      {'value' in changes ? <p>{t.valueChanged}</p> : null}
       {'headers' in changes ? <p>{t.headersChanged}</p> : null}
       {error === null ? null : <p role="alert">{error.message}</p>}
       {validation === undefined ? null : <Verdict validation={validation} />}

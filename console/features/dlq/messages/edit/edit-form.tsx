@@ -2,13 +2,14 @@ import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useRef, useState, type FormEvent } from 'react';
 import { Button } from '../../../../components/button/button.tsx';
 import { LinkButton } from '../../../../components/button/link-button.tsx';
+import { Field } from '../../../../components/form/form-parts.tsx';
 import { useHold } from '../../../../components/live/use-hold.ts';
 import { usePageKeys } from '../../../../components/navigation/use-page-keys.ts';
 import { useMay } from '../../../../components/session/use-may.ts';
 import { useText } from '../../../../components/text/use-text.ts';
 import { ApiFailure } from '../../../../lib/api/api-failure.ts';
 import type { MessageHandle } from '../use-message.ts';
-import { DraftFields } from './draft-fields.tsx';
+import { DraftFields, DraftHeaders } from './draft-fields.tsx';
 import { DraftReview } from './draft-review.tsx';
 import type { Version } from './draft.ts';
 import styles from './edit.module.css';
@@ -55,13 +56,19 @@ export function EditForm({ id, version, handle }: Props) {
           </Button>
         </div>
       ) : null}
+      <DraftFields version={base} draft={draft} onChange={change} />
       <div className={styles['columns']}>
-        <DraftFields
-          version={base}
-          draft={draft}
-          onChange={change}
-          reasonProblem={isTried && draft.reason.trim() === '' ? t.reasonRequired : undefined}
-        />
+        <div className={styles['fields']}>
+          <DraftHeaders headers={draft.headers} onChange={(headers) => change({ headers })} />
+          <Field
+            isLong
+            label={t.reason}
+            hint={t.reasonHint}
+            value={draft.reason}
+            problem={isTried && draft.reason.trim() === '' ? t.reasonRequired : undefined}
+            onChange={(changed) => change({ reason: changed })}
+          />
+        </div>
         <DraftReview version={base} draft={draft} validation={validation} error={validationError} />
       </div>
       {error === null ? null : (

@@ -1,7 +1,5 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changesOf, draftOf, editableOf, hasChanges, type Version } from './draft.ts';
-import { diffLines } from '../../../../lib/diff/line-diff.ts';
 
 const version: Version = {
   id: '0197f3c2-7a10-7c44-9d5e-2f6b1c0a8e31',
@@ -37,31 +35,4 @@ test('only what was changed is sent, and bytes that are no text stay', () => {
       { key: 'bytes', value: null, value_base64: '/w==' },
     ],
   });
-});
-
-test('a diff has every line of both texts, in order', () => {
-  const text = fc
-    .array(fc.constantFrom('a', 'b', 'c', '{', '}', ''), { maxLength: 12 })
-    .map((lines) => lines.join('\n'));
-  fc.assert(
-    fc.property(text, text, (before, after) => {
-      const lines = diffLines(before, after);
-      const without = (kind: string): string =>
-        lines
-          .filter((line) => line.kind !== kind)
-          .map((line) => line.text)
-          .join('\n');
-      expect(without('added')).toBe(before);
-      expect(without('removed')).toBe(after);
-    }),
-  );
-});
-
-test('a diff of equal texts has no change, and a large one ends at once', () => {
-  expect(diffLines('a\nb', 'a\nb').every(({ kind }) => kind === 'same')).toBe(true);
-  const [one, two] = [
-    Array.from({ length: 20_000 }, (_, i) => `a${i}`),
-    Array.from({ length: 20_000 }, (_, i) => `b${i}`),
-  ];
-  expect(diffLines(one.join('\n'), two.join('\n'))).toHaveLength(40_000);
 });

@@ -11,7 +11,6 @@ export const en = {
   notJson: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
   notObject: 'A request is a JSON object.',
   duplicateKeys: (keys: string) => `Duplicate keys: ${keys}.`,
-  changes: 'Changes',
   nothingChanged: 'Nothing is changed: the same request is sent under a new key.',
   checked: 'I have checked the destination: the effect did not happen, or has been dealt with.',
   checkFirst: 'Check the destination first: the effect of the original may have happened.',

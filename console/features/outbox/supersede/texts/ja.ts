@@ -12,7 +12,6 @@ export const ja: TextsLike<typeof en> = {
   notJson: (line, column) => `JSON として正しくありません（${line} 行 ${column} 列）。`,
   notObject: 'リクエストは JSON オブジェクトでなければなりません。',
   duplicateKeys: (keys) => `キーが重複しています：${keys}`,
-  changes: '変更点',
   nothingChanged: '変更はありません。同じリクエストが新しいキーで送信されます。',
   checked: '宛先を確認しました。効果は発生していないか、対処済みです。',
   checkFirst: '先に宛先を確認してください。元のオーダーの効果が発生した可能性があります。',
