@@ -25,6 +25,8 @@ export type LoginSystemOptions = Readonly<{
   auth?: object;
   /** Behind the port. */
   path?: string;
+  /** By which browsers reach a proxy before it; without it the address of the server itself. */
+  publicUrl?: string;
   people?: Partial<PeopleOptions>;
 }>;
 
@@ -32,7 +34,7 @@ export const firstSessionKey = 'the-first-key-of-the-tests-0123456789';
 
 export async function startLoginSystem(options: LoginSystemOptions = {}): Promise<LoginSystem> {
   const port = await freePort();
-  const publicUrl = `http://127.0.0.1:${port}${options.path ?? ''}`;
+  const publicUrl = options.publicUrl ?? `http://127.0.0.1:${port}${options.path ?? ''}`;
   const people = createPeople({ publicUrl, ...options.people });
   const issuer = await startIssuer(['sys_admin'], people);
   const folder = await mkdtemp(join(tmpdir(), 'redrive-login-'));
