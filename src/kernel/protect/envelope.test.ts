@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createDecipheriv, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { envelopeBytes, keyIdOf, lookupHash, open, seal, type DataKey, type Place } from './envelope.ts';
@@ -95,4 +96,19 @@ test('a lookup hash depends on key, purpose and bytes', () => {
       assert.notDeepEqual(hash, lookupHash(one, 'record', a));
     }),
   );
+});
+
+test('each item has a key of its own, and the stored form is as documented', () => {
+  const key: DataKey = { id: 7, secret: Buffer.alloc(32, 1) };
+  const plain = Buffer.from('{"card":"4111"}');
+  const openWith = (item: string, sealed: Buffer): string => {
+    const itemKey = createHmac('sha256', key.secret).update(`redrive item key\0dlq\0${item}`).digest();
+    const decipher = createDecipheriv('aes-256-gcm', itemKey, sealed.subarray(5, 17));
+    decipher.setAAD(Buffer.concat([sealed.subarray(0, 5), Buffer.from('dlq\0value\0message-1')]));
+    decipher.setAuthTag(sealed.subarray(-16));
+    return decipher.update(sealed.subarray(17, -16), undefined, 'utf8') + decipher.final('utf8');
+  };
+  const sealed = seal(key, { slice: 'dlq', item: 'message-1', column: 'value' }, plain);
+  assert.equal(openWith('message-1', sealed), String(plain));
+  assert.throws(() => openWith('message-2', sealed));
 });

@@ -40,3 +40,25 @@ test('two registries share nothing', async () => {
   one.staleWrites.inc({ slice: 'dlq' });
   assert.doesNotMatch(await createMetrics().render(), /slice="dlq"/);
 });
+
+test('names of topics from outside make a bounded number of series, and the sum is right', async () => {
+  const metrics = createMetrics();
+  for (let i = 0; i < 300; i += 1) {
+    metrics.kafkaProduced(`made-up-${i}`);
+    metrics.kafkaConsumed(`made-up-${i}`, 2);
+  }
+  const text = await metrics.render();
+  for (const [name, sum] of [
+    ['kafka_messages_produced_total', 300],
+    ['kafka_messages_consumed_total', 600],
+  ] as const) {
+    const values = [...text.matchAll(new RegExp(`^${name}\\{.*\\} (\\d+)$`, 'gm'))].map(([, value]) =>
+      Number(value),
+    );
+    assert.equal(values.length, 201);
+    assert.equal(
+      values.reduce((all, one) => all + one, 0),
+      sum,
+    );
+  }
+});
