@@ -11,7 +11,8 @@ import { closeAll, stopSystem, stopWithin, type Close } from './compose/stop-sys
 import type { Config } from './config/config.ts';
 import { removedAtIngest } from './config/resolve/resolve-protect.ts';
 import { describeConfig } from './config/describe-config.ts';
-import { createConsole } from './console/index.ts';
+import { inboxOf } from './compose/inbox-parts.ts';
+import { consoleMigrations, createConsole } from './console/index.ts';
 import { createDlq, dlqMigrations, watchedMessages, watchRedrives } from './dlq/index.ts';
 import { createJobs, jobsMigrations, watchedJobs } from './jobs/index.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -75,6 +76,7 @@ export const migrationSources: readonly MigrationSource[] = [
   sagaMigrations,
   accessMigrations,
   auditMigrations,
+  consoleMigrations,
 ];
 
 export type SystemOptions = Readonly<{
@@ -173,6 +175,7 @@ function createSlices(config: Config, parts: Parts) {
   const console = createConsole({
     ...parts,
     watched: { dlq: watchedMessages, outbox: watchedOrders, jobs: watchedJobs, sagas: watchedSagas },
+    inbox: inboxOf(parts),
     watchRedrives: () => watchRedrives(db, masks.ofAny()),
     system: {
       about: {

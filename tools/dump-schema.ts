@@ -10,7 +10,7 @@ export async function dumpSchema(db: Queryable): Promise<string> {
   return `${parts.flat().join('\n')}\n`;
 }
 
-const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga', 'access', 'audit'];
+const schemas = ['platform', 'dlq', 'outbox', 'jobs', 'saga', 'access', 'audit', 'console'];
 const ours = sql`n.nspname = ANY (${schemas}::text[])`;
 
 async function linesOf(db: Queryable, query: Sql): Promise<readonly string[]> {

@@ -31,7 +31,16 @@ const tones: Readonly<Record<MigrationStatus['state'], Tone>> = {
 };
 
 /** Those of `migrationSources`, which would load the whole system. */
-export const modules: readonly string[] = ['platform', 'dlq', 'outbox', 'jobs', 'saga', 'access', 'audit'];
+export const modules: readonly string[] = [
+  'platform',
+  'dlq',
+  'outbox',
+  'jobs',
+  'saga',
+  'access',
+  'audit',
+  'console',
+];
 
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   const print = createPrinter(terminal);

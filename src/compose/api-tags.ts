@@ -13,5 +13,9 @@ export const apiTags: readonly ApiTag[] = [
   },
   { name: 'saga', description: 'Sagas: register workflows, start sagas, decide about stuck steps.' },
   { name: 'audit', description: 'The audit log: who did what, and its verification.' },
+  {
+    name: 'console',
+    description: 'The web console: the inbox, saved views, changes, the state of the system.',
+  },
   { name: 'access', description: 'Who calls, and API keys.' },
 ];

@@ -3,6 +3,7 @@ import { onceAborted, systemClock } from '../kernel/clock.ts';
 import type { Service } from '../kernel/service.ts';
 import type { HttpApp } from '../platform/http/http-app.ts';
 import type { Database } from '../platform/postgres/database.ts';
+import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import { countAttention, readChanges } from '../platform/work/changes/read-changes.ts';
 import type { WatchedRows } from '../platform/work/changes/watched-rows.ts';
@@ -11,6 +12,8 @@ import { createConsoleBuild } from './assets/console-build.ts';
 import { createChangeHub, type HubDeps } from './events/change-hub.ts';
 import type { EventSliceName } from './events/event-slices.ts';
 import { addEventsRoute } from './events/events-route.ts';
+import { addInboxRoutes } from './inbox/inbox-routes.ts';
+import type { InboxDeps } from './inbox/list-entries.ts';
 import { addSystemRoutes, type SystemDeps } from './system/system-routes.ts';
 
 /** The server part of the web console. */
@@ -20,18 +23,28 @@ export type Console = Readonly<{
   services: readonly Service[];
 }>;
 
+export type { InboxDeps };
+
 export type ConsoleDeps = Readonly<{
   db: Database;
   /** The rows of each slice that lists show. */
   watched: Readonly<Record<EventSliceName, WatchedRows>>;
   watchRedrives: HubDeps['watchRedrives'];
+  /** What the slices give to the inbox, and how its texts are shown. */
+  inbox: Pick<InboxDeps, 'parts' | 'masks'>;
   /** What the page about the whole system shows. */
   system: Omit<SystemDeps, 'db' | 'readiness'>;
   logger: Logger;
   options: Readonly<{ publicUrl: string | undefined; environment: string; login: string | null }>;
 }>;
 
-export function createConsole({ db, watched, watchRedrives, system, logger, options }: ConsoleDeps): Console {
+export const consoleMigrations: MigrationSource = {
+  slice: 'console',
+  directory: new URL('migrations/', import.meta.url),
+};
+
+export function createConsole(deps: ConsoleDeps): Console {
+  const { db, watched, watchRedrives, inbox, system, logger, options } = deps;
   const { publicUrl, environment, login } = options;
   const build = createConsoleBuild(logger.child({ part: 'console' }));
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
@@ -47,6 +60,11 @@ export function createConsole({ db, watched, watchRedrives, system, logger, opti
     addRoutes(app, { stopping, readiness }) {
       addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } });
       addEventsRoute(app, hub);
+      addInboxRoutes(app, {
+        ...inbox,
+        db,
+        onError: (slice, error) => logger.warn({ err: error, slice }, 'failed to read entries of the inbox'),
+      });
       addSystemRoutes(app, { db, readiness, ...system });
       void onceAborted(stopping).then(hub.stop);
     },

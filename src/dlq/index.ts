@@ -63,6 +63,7 @@ import { createPartitionReader, type PartitionReader } from './ingest/partition-
 
 /** For commands that work on the slice's topics or tables without running it. */
 export { archiveMessages, deriveFingerprints, purgeArchive, recountMessages };
+export { dlqForInbox } from './browse/inbox/dlq-for-inbox.ts';
 export { watchedMessages } from './browse/watched-messages.ts';
 export { watchRedrives } from './redrive/planned/follow/watch-redrives.ts';
 

@@ -38,6 +38,7 @@ import { tickRetention } from './schedule/cron-ticks.ts';
 import { jobGauges } from './upkeep/gauges.ts';
 import { createJobRetention } from './upkeep/retention.ts';
 
+export { jobsForInbox } from './browse/jobs-for-inbox.ts';
 export { watchedJobs } from './browse/watched-jobs.ts';
 export type { CronJob };
 

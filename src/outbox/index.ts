@@ -34,6 +34,7 @@ import { createOrderRetention } from './upkeep/retention.ts';
 
 export { addInternalOrders } from './accept/add-internal-orders.ts';
 export { destinationsWithDead } from './browse/destinations-with-dead.ts';
+export { ordersForInbox } from './browse/orders-for-inbox.ts';
 export { watchedOrders } from './browse/watched-orders.ts';
 export { unsentKeys } from './upkeep/unsent-keys.ts';
 export type { DestinationSettings };

@@ -43,6 +43,7 @@ import { createSagaRetention } from './upkeep/retention.ts';
 import { sagaGauges } from './upkeep/gauges.ts';
 import type { AddEvents } from './write-sagas.ts';
 
+export { sagasForInbox } from './browse/sagas-for-inbox.ts';
 export { watchedSagas } from './browse/watched-sagas.ts';
 export type { CheckedPoint, CheckedUndo, CheckedWorkflow } from './define/check-workflow.ts';
 export { createAddEvents, eventsDestination, eventsDestinations } from './run/saga-events.ts';

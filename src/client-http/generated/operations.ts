@@ -53,6 +53,7 @@ export const operations = {
   listTopicMessages: { method: 'GET', path: '/api/v1/dlq/{topic}' },
   retryAllMessages: { method: 'POST', path: '/api/v1/dlq/{topic}/retry-all' },
   followChanges: { method: 'GET', path: '/api/v1/events', isText: true },
+  listInbox: { method: 'GET', path: '/api/v1/inbox' },
   listJobs: { method: 'GET', path: '/api/v1/jobs' },
   enqueueJob: { method: 'POST', path: '/api/v1/jobs' },
   listDeadJobs: { method: 'GET', path: '/api/v1/jobs/dead' },
