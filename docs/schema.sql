@@ -77,6 +77,51 @@ TABLE audit.seals
     hash bytea NOT NULL
     sealed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
     rows_sha256 bytea NOT NULL
+TABLE console.inbox_entries WITH (fillfactor=70)
+    id text NOT NULL
+    kind text NOT NULL
+    slice text NOT NULL
+    title text NOT NULL
+    place jsonb NOT NULL
+    topics text[]
+    queues text[]
+    destinations text[]
+    workflows text[]
+    link text NOT NULL
+    item_count bigint NOT NULL
+    oldest_at timestamp with time zone
+    newest_at timestamp with time zone
+    first_seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+    gone_at timestamp with time zone
+    gone_by text
+    gone_action text
+    gone_reason text
+    back_at timestamp with time zone
+    owner text
+    owner_name text
+    snooze_count bigint
+    snoozed_by text
+    snoozed_at timestamp with time zone
+    done_count bigint
+    done_by text
+    done_at timestamp with time zone
+    done_reason text
+TABLE console.inbox_notes
+    id uuid NOT NULL DEFAULT platform.new_id()
+    entry_id text NOT NULL
+    author text NOT NULL
+    author_name text NOT NULL
+    text text NOT NULL
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
+TABLE console.views
+    id uuid NOT NULL DEFAULT platform.new_id()
+    owner text NOT NULL
+    owner_name text NOT NULL
+    name text NOT NULL
+    url text NOT NULL
+    shared boolean NOT NULL DEFAULT false
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp()
 TABLE dlq.arrivals
     topic_id uuid NOT NULL
     partition integer NOT NULL
@@ -794,6 +839,20 @@ CONSTRAINT audit.seals seals_hash_key UNIQUE (hash)
 CONSTRAINT audit.seals seals_pkey PRIMARY KEY (block)
 CONSTRAINT audit.seals seals_previous_check CHECK ((octet_length(previous) = 32))
 CONSTRAINT audit.seals seals_rows_sha256_check CHECK ((octet_length(rows_sha256) = 32))
+CONSTRAINT console.inbox_entries inbox_entries_check CHECK ((num_nulls(snooze_count, snoozed_by, snoozed_at) = ANY (ARRAY[0, 3])))
+CONSTRAINT console.inbox_entries inbox_entries_check1 CHECK ((num_nulls(done_count, done_by, done_at, done_reason) = ANY (ARRAY[0, 4])))
+CONSTRAINT console.inbox_entries inbox_entries_check2 CHECK (((snooze_count IS NULL) OR (done_count IS NULL)))
+CONSTRAINT console.inbox_entries inbox_entries_check3 CHECK (((owner IS NULL) = (owner_name IS NULL)))
+CONSTRAINT console.inbox_entries inbox_entries_id_check CHECK ((id ~ '^[a-z_]{1,20}\.[A-Za-z0-9_-]{32}$'::text))
+CONSTRAINT console.inbox_entries inbox_entries_pkey PRIMARY KEY (id)
+CONSTRAINT console.inbox_entries inbox_entries_title_check CHECK ((octet_length(title) <= 2000))
+CONSTRAINT console.inbox_notes inbox_notes_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES console.inbox_entries(id) ON DELETE CASCADE
+CONSTRAINT console.inbox_notes inbox_notes_pkey PRIMARY KEY (id)
+CONSTRAINT console.inbox_notes inbox_notes_text_check CHECK (((length(text) >= 1) AND (length(text) <= 2000)))
+CONSTRAINT console.views views_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+CONSTRAINT console.views views_owner_name_key UNIQUE (owner, name)
+CONSTRAINT console.views views_pkey PRIMARY KEY (id)
+CONSTRAINT console.views views_url_check CHECK ((((length(url) >= 1) AND (length(url) <= 2000)) AND (url ~~ '/%'::text) AND (url !~~ '//%'::text)))
 CONSTRAINT dlq.arrivals arrivals_pkey PRIMARY KEY (topic_id, partition, "offset")
 CONSTRAINT dlq.arrivals chk_arrivals_kind CHECK ((kind = ANY (ARRAY['reopened'::text, 'repeated'::text, 'late_failure'::text, 'deleted'::text, 'purged'::text])))
 CONSTRAINT dlq.bulk_acts bulk_acts_pkey PRIMARY KEY (id)
@@ -906,6 +965,14 @@ CREATE INDEX idx_events_resource ON ONLY audit.events USING btree (resource, seq
 CREATE INDEX idx_seals_last_seq ON audit.seals USING btree (last_seq)
 CREATE UNIQUE INDEX seals_hash_key ON audit.seals USING btree (hash)
 CREATE UNIQUE INDEX seals_pkey ON audit.seals USING btree (block)
+CREATE INDEX idx_inbox_entries_gone ON console.inbox_entries USING btree (gone_at) WHERE (gone_at IS NOT NULL)
+CREATE INDEX idx_inbox_entries_seen ON console.inbox_entries USING btree (seen_at, id)
+CREATE UNIQUE INDEX inbox_entries_pkey ON console.inbox_entries USING btree (id)
+CREATE INDEX idx_inbox_notes_entry ON console.inbox_notes USING btree (entry_id, at, id)
+CREATE UNIQUE INDEX inbox_notes_pkey ON console.inbox_notes USING btree (id)
+CREATE INDEX idx_views_shared ON console.views USING btree (name, id) WHERE shared
+CREATE UNIQUE INDEX views_owner_name_key ON console.views USING btree (owner, name)
+CREATE UNIQUE INDEX views_pkey ON console.views USING btree (id)
 CREATE UNIQUE INDEX arrivals_pkey ON dlq.arrivals USING btree (topic_id, partition, "offset")
 CREATE UNIQUE INDEX bulk_acts_pkey ON dlq.bulk_acts USING btree (id)
 CREATE INDEX idx_bulk_acts_person ON dlq.bulk_acts USING btree (person, at)

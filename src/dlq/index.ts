@@ -199,7 +199,6 @@ export function createDlq(deps: DlqDeps): Dlq {
 }
 
 type PlannedDeps = Pick<RedriveRouteDeps, 'makeId' | 'maxItems' | 'rights' | 'approvalBound'>;
-
 function addRoutes(
   app: HttpApp,
   deps: DlqDeps,

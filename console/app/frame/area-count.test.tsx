@@ -6,7 +6,7 @@ import { ShownFigure, sliceFigure } from './area-count.tsx';
 cleanUpAfterEach();
 
 test('a count that is not heard of is unknown, never none', () => {
-  expect(sliceFigure(undefined, 'live', 'unknown')).toBe('unknown');
+  expect(sliceFigure(null, 'live', 'unknown')).toBe('unknown');
   expect(sliceFigure(3, 'polling', 'unknown')).toBe('unknown');
   expect(sliceFigure(3, 'away', 'unknown')).toBe('unknown');
   expect(sliceFigure(0, 'live', 'unknown')).toEqual({ count: 0, isAtLeast: false });

@@ -6,6 +6,7 @@ import { useMay } from '../../components/session/use-may.ts';
 import { useText } from '../../components/text/use-text.ts';
 import { appTexts } from '../texts/app-texts.ts';
 import styles from './left-rail.module.css';
+import { useInboxCount } from './use-inbox-count.ts';
 
 /** How many need attention; a text says why that is not known. Unknown is never shown as none. */
 export type Figure = Readonly<{ count: number; isAtLeast?: boolean }> | string;
@@ -23,6 +24,7 @@ const countedUpTo = 10_000;
 
 /** What needs attention in an area, beside its name. Areas without items have none. */
 export function AreaCount({ segment }: Readonly<{ segment: string }>) {
+  if (segment === 'inbox') return <InboxCount />;
   return isSlice(segment) ? <SliceCount slice={segment} /> : null;
 }
 
@@ -30,17 +32,21 @@ function isSlice(segment: string): segment is Slice {
   return (slices as readonly string[]).includes(segment);
 }
 
+function InboxCount() {
+  return <ShownFigure figure={useInboxCount()} />;
+}
+
 function SliceCount({ slice }: Readonly<{ slice: Slice }>) {
   const t = useText(appTexts);
   const may = useMay(viewed[slice]);
   const connection = useLiveState((state) => state.connection);
-  const count = useLiveState((state) => state.needsAttention[slice]);
+  const count = useLiveState((state) => state.needsAttention[slice]) ?? null;
   return <ShownFigure figure={may.reason ?? sliceFigure(count, connection, t.unknownCount)} />;
 }
 
 /** Events bring the counts, so they are known as long as events come. */
-export function sliceFigure(count: number | undefined, connection: Connection, unknown: string): Figure {
-  if (count === undefined || connection === 'polling' || connection === 'away') return unknown;
+export function sliceFigure(count: number | null, connection: Connection, unknown: string): Figure {
+  if (count === null || connection === 'polling' || connection === 'away') return unknown;
   return { count, isAtLeast: count >= countedUpTo };
 }
 

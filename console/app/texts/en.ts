@@ -6,7 +6,8 @@ export const en = {
   openNavigation: 'Open the navigation',
   narrowNavigation: 'Collapse',
   widenNavigation: 'Expand',
-  needsAttention: (count: string) => (count === '0' ? 'None needs attention' : `${count} need attention`),
+  needsAttention: (count: string) =>
+    count === '0' ? 'None needs attention' : `${count} ${count === '1' ? 'needs' : 'need'} attention`,
   unknownCount: 'How many need attention is not known now',
   breadcrumb: 'Breadcrumb',
   thisPage: 'this page',

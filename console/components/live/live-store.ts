@@ -6,8 +6,8 @@ export type LiveState = Readonly<{
   connection: Connection;
   isPaused: boolean;
   hold: Hold | null;
-  /** How many items need attention; absent while not known. */
-  needsAttention: Readonly<Partial<Record<Slice, number>>>;
+  /** How many items need attention; absent or null while not known. */
+  needsAttention: Readonly<Partial<Record<Slice, number | null>>>;
   redrives: readonly FollowedRedrive[];
 }>;
 
@@ -50,7 +50,7 @@ export function createLiveStore(): LiveStore {
   };
   const note = (event: LiveEvent): void => {
     if (event.kind === 'redrives') change({ redrives: event.redrives });
-    if (event.kind !== 'change' || event.needsAttention === null) return;
+    if (event.kind !== 'change' || event.needsAttention === undefined) return;
     const { slice } = event.change;
     if (state.needsAttention[slice] !== event.needsAttention)
       change({ needsAttention: { ...state.needsAttention, [slice]: event.needsAttention } });

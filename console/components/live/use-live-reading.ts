@@ -23,9 +23,11 @@ export type LiveReading = Readonly<{
   areOwn?: (redrives: readonly FollowedRedrive[]) => boolean;
   /** Reads even while updates are held: what it reads is kept apart from what somebody is working on. */
   ignoresHold?: boolean;
+  /** At most once in so many milliseconds, for what costs more than a list. */
+  everyMs?: number;
 }>;
 
-const everyMs = 1000;
+const defaultEveryMs = 1000;
 /** What takes long is read less often, so that a list of a busy server is at most a tenth of its work. */
 const shareOfTime = 10;
 /** For what events do not tell: a change of a row that nobody looks at, in a scope that is narrowed. */
@@ -69,6 +71,7 @@ function keepReading(store: LiveStore, latest: () => LiveReading): () => void {
     await latest()
       .read(now)
       .catch(() => {});
+    const { everyMs = defaultEveryMs } = latest();
     notBeforeMs = performance.now() + Math.max(everyMs, (performance.now() - startedMs) * shareOfTime);
     isReading = false;
     schedule();

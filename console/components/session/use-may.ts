@@ -13,8 +13,14 @@ export type May = Readonly<{
  * server decides, and answers 403 or 404.
  */
 export function useMay(permission: string): May {
+  const reason = useRefusal()(permission);
+  return { isAllowed: reason === undefined, reason };
+}
+
+/** Why a permission is missing; undefined for one that the user has. For those that differ from row to row. */
+export function useRefusal(): (permission: string) => string | undefined {
   const { me } = useSession();
   const t = useText(sessionTexts);
-  const isAllowed = me.permissions.includes(permission);
-  return { isAllowed, reason: isAllowed ? undefined : t.needsPermission(permission, me.roles.join(', ')) };
+  return (permission) =>
+    me.permissions.includes(permission) ? undefined : t.needsPermission(permission, me.roles.join(', '));
 }

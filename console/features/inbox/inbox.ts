@@ -1,6 +1,6 @@
 import { Inbox } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
+import { lazyPage } from '../../components/navigation/routes.ts';
 import { inboxTexts as texts } from './texts/inbox-texts.ts';
 
 /** Everything that needs attention, of all slices. */
@@ -10,7 +10,5 @@ export const inbox = defineFeature(texts, {
   key: 'i',
   home: '/inbox',
   tabs: [],
-  routes: (root) => [
-    commandRoute(root, { path: '/inbox', texts, title: 'area', command: 'outbox list --needs-attention' }),
-  ],
+  routes: (root) => [lazyPage(root, '/inbox', async () => import('./list/inbox-page.tsx'), 'InboxPage')],
 });

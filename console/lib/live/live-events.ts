@@ -25,7 +25,8 @@ export type FollowedRedrive = Readonly<
 >;
 
 export type LiveEvent =
-  | Readonly<{ kind: 'change'; change: Change; needsAttention: number | null }>
+  /** `needsAttention` is null if the server could not count, and absent if it is as before. */
+  | Readonly<{ kind: 'change'; change: Change; needsAttention?: number | null }>
   | Readonly<{ kind: 'redrives'; redrives: readonly FollowedRedrive[] }>
   | Readonly<{ kind: 'resync' | 'beat' | 'bye' }>;
 
@@ -40,10 +41,15 @@ export function readEvent(name: string, text: string): LiveEvent | null {
       return { kind: 'redrives', ...(JSON.parse(text) as { redrives: readonly FollowedRedrive[] }) };
     case 'change': {
       const { slice, ids, many, counts } = JSON.parse(text) as Change & {
-        counts: Readonly<{ needs_attention?: number }>;
+        counts: Readonly<{ needs_attention?: number | null }>;
       };
       if (!slices.includes(slice)) return null;
-      return { kind: 'change', change: { slice, ids, many }, needsAttention: counts.needs_attention ?? null };
+      const { needs_attention: count } = counts;
+      return {
+        kind: 'change',
+        change: { slice, ids, many },
+        ...(count === undefined ? {} : { needsAttention: count }),
+      };
     }
     default:
       return null;

@@ -12,6 +12,7 @@ import type {
   EnqueuedJob,
   Group,
   GroupDetails,
+  Inbox,
   Job,
   JobDetails,
   JobFacets,
@@ -1288,8 +1289,34 @@ export type Operations = {
       }>[];
     }>;
   };
-  /** Follow what changes, by server-sent events. For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention. `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal. */
+  /** Follow what changes, by server-sent events. For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention (null if they could not be counted). `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal. */
   followChanges: { input: Readonly<Record<string, never>>; answer: string };
+  /** List what needs attention, the most dangerous first. An entry is a group of items that needs one decision: of messages, orders, jobs, sagas, or of the system itself. It leaves the inbox when its items are gone, and is then listed as done for a day. By hand it can be snoozed until it grows, or marked as done with a reason; it comes back when items arrive after that. The order is: effect unknown, stuck undo, growing, older than an hour, the rest; then by age. Every kind needs the permission to view its items, and is counted over the topics, queues, destinations and workflows that the caller may see. If a slice cannot be read in time, the others are listed and `unavailable` names it. */
+  listInbox: {
+    input: Readonly<{
+      state?: 'open' | 'snoozed' | 'done' | undefined;
+      kind?:
+        | 'messages'
+        | 'unroutable'
+        | 'orders'
+        | 'held_key'
+        | 'in_doubt'
+        | 'jobs'
+        | 'sagas'
+        | 'redrive'
+        | 'circuit'
+        | 'ingest'
+        | 'accounting'
+        | undefined;
+      slice?: 'dlq' | 'outbox' | 'jobs' | 'saga' | 'system' | undefined;
+      /** Subjects with commas between them; `me` is the caller, `none` an entry without an owner. */
+      assignee?: string | undefined;
+      /** Part of the title, or of where it is. */
+      text?: string | undefined;
+      limit?: number | undefined;
+    }>;
+    answer: Inbox;
+  };
   /** List jobs, newest first. Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listJobs: {
     input: Readonly<{

@@ -250,6 +250,100 @@ export type GroupDetails = Readonly<{
   }>[];
 }>;
 
+export type Inbox = Readonly<{
+  entries: readonly InboxEntry[];
+  /** Entries that match and are not in the answer. */
+  more: number;
+  /** Of everything that the caller may see, whatever the filter. */
+  counts: Readonly<{
+    open: number;
+    snoozed: number;
+    done: number;
+    /** Of open entries. */
+    by_slice: Readonly<{
+      dlq: number;
+      outbox: number;
+      jobs: number;
+      saga: number;
+      system: number;
+    }>;
+  }>;
+  /** What could not be read in time: its entries are missing, and not counted. */
+  unavailable?: readonly ('dlq' | 'outbox' | 'jobs' | 'saga' | 'system')[];
+  /** What has more groups than were read. */
+  partial?: readonly ('dlq' | 'outbox' | 'jobs' | 'saga' | 'system')[];
+  /** The time of the database when it was read: the answer is at least as new. */
+  as_of: string;
+}>;
+
+export type InboxEntry = Readonly<{
+  id: string;
+  kind:
+    | 'messages'
+    | 'unroutable'
+    | 'orders'
+    | 'held_key'
+    | 'in_doubt'
+    | 'jobs'
+    | 'sagas'
+    | 'redrive'
+    | 'circuit'
+    | 'ingest'
+    | 'accounting';
+  slice: 'dlq' | 'outbox' | 'jobs' | 'saga' | 'system';
+  state: 'open' | 'snoozed' | 'done';
+  title: string;
+  where: Readonly<{
+    topic?: string;
+    consumer_group?: string;
+    fingerprint?: string;
+    destination?: string;
+    ordering_key?: string;
+    queue?: string;
+    workflow?: string;
+    step?: string;
+    redrive?: string;
+    service?: string;
+    partition?: number;
+  }>;
+  /** Items that need the decision; 0 when they are gone. */
+  count: number;
+  trend: readonly number[] | null;
+  oldest_at: string | null;
+  newest_at: string | null;
+  rank: Readonly<{
+    code: 'effect_unknown' | 'undo_stuck' | 'growing' | 'old' | 'recent';
+    count: number;
+    age_seconds: number | null;
+    growth_factor: number | null;
+    growth_minutes: number | null;
+  }>;
+  rank_reason: string;
+  badges: readonly ('new' | 'back' | 'growing')[];
+  owner: Readonly<{
+    subject: string;
+    name: string;
+  }> | null;
+  snooze: Readonly<{
+    /** The entry is open again when it has more items than this. */
+    count: number;
+    by: string | null;
+    at: string | null;
+  }> | null;
+  done: Readonly<{
+    by: string | null;
+    at: string | null;
+    reason: string | null;
+    action: string | null;
+  }> | null;
+  notes: number;
+  verb: Readonly<{
+    action: string;
+    permission: string;
+  }>;
+  link: string;
+}>;
+
 export type Job = Readonly<{
   job_id: string;
   queue: string;

@@ -61,6 +61,9 @@ export function createChangeReader(
     uncounted = new Set();
     const rows = await deps.countAttention(slices).catch((error: unknown) => {
       for (const slice of slices) uncounted.add(slice);
+      // An old figure would be taken for the current one.
+      counts = new Map([...counts, ...slices.map((slice) => [slice, null] as const)]);
+      each((client) => client.count(counts));
       throw error;
     });
     counts = withCounts(counts, slices, rows);

@@ -6,8 +6,8 @@ import { createEventQueue } from './event-queue.ts';
 import { eventSlices, type EventSlice } from './event-slices.ts';
 
 export type Redrive = Readonly<{ topics: readonly string[]; view: Readonly<Record<string, unknown>> }>;
-/** What needs attention, by slice and name. */
-export type Counts = ReadonlyMap<string, ReadonlyMap<string, number>>;
+/** What needs attention, by slice and name; null for a slice that could not be counted. */
+export type Counts = ReadonlyMap<string, ReadonlyMap<string, number> | null>;
 
 /** One open stream: it tells its client what the principal may see. */
 export type EventClient = Readonly<{
@@ -43,6 +43,10 @@ export function createEventClient(stream: EventStream, principalOf: () => Princi
         const byName = counts.get(slice.name);
         const names = namesOf(slice);
         if (byName === undefined || names?.length === 0) continue;
+        if (byName === null) {
+          queue.counted(slice.name, null);
+          continue;
+        }
         const visible = [...byName].filter(([name]) => passes(names, name));
         queue.counted(
           slice.name,

@@ -45,6 +45,24 @@ test('figures are told when they are others', () => {
   );
 });
 
+test('a figure that could not be counted is told as unknown, once', () => {
+  const queue = createEventQueue();
+  queue.counted('dlq', 3);
+  drain(queue);
+  queue.counted('dlq', null);
+  assert.deepEqual(drain(queue), [
+    {
+      event: 'change',
+      data: { slice: 'dlq', ids: [], many: false, counts: { needs_attention: null } },
+      isLast: true,
+    },
+  ]);
+  queue.counted('dlq', null);
+  assert.equal(drain(queue).length, 0);
+  queue.counted('dlq', 3);
+  assert.equal(drain(queue).length, 1);
+});
+
 test('however much a client does not read, it is told little: it is bounded, and nothing is lost', () => {
   const change = fc.record({
     slice: fc.constantFrom('dlq', 'jobs'),

@@ -2,8 +2,8 @@
 export type EventQueue = Readonly<{
   /** `many`: everything in the slice has to be read again. */
   changed(slice: string, ids: readonly string[], many: boolean): void;
-  /** How many items of the slice need attention. */
-  counted(slice: string, needsAttention: number): void;
+  /** How many items of the slice need attention; null if they could not be counted. */
+  counted(slice: string, needsAttention: number | null): void;
   redrives(data: string): void;
   resync(): void;
   beat(): void;
@@ -18,7 +18,7 @@ const noRedrives = '{"redrives":[]}';
 
 export function createEventQueue(): EventQueue {
   const pending = new Map<string, { ids: Set<string>; many: boolean }>();
-  const counts = new Map<string, { now: number; told: number | null }>();
+  const counts = new Map<string, { now: number | null; told: number | null | undefined }>();
   const redrives = { now: noRedrives, told: noRedrives };
   let needsResync = false;
   let isBeatDue = false;
@@ -59,7 +59,7 @@ export function createEventQueue(): EventQueue {
       if (known.many) known.ids.clear();
     },
     counted(slice, now) {
-      const told = counts.get(slice)?.told ?? null;
+      const told = counts.get(slice)?.told;
       counts.set(slice, { now, told });
       if (told !== now) put(slice);
     },

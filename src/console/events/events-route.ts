@@ -27,7 +27,7 @@ export function addEventsRoute(app: HttpApp, hub: ChangeHub): void {
         operationId: 'followChanges',
         summary: 'Follow what changes, by server-sent events',
         description:
-          'For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention. `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal.',
+          'For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention (null if they could not be counted). `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal.',
         errors: [429],
         response: { 200: EventsResponse },
       },
