@@ -8,23 +8,23 @@ import { endWhenRefused } from './end-when-refused.ts';
 const ended = new AppError('SYS_AUTH_TOKEN_EXPIRED', 'unauthenticated', 'the session has ended');
 const away = new AppError('SYS_HTTP_UNAVAILABLE', 'unavailable', 'the database is unavailable');
 
-function watched(everyMs: number) {
+function watched(everyMs: number, hasBegun = true) {
   const stream = new PassThrough();
   const listeners = new Set<() => void>();
   let answer: Error | null = null;
   let checks = 0;
-  endWhenRefused(
-    stream,
-    (listener) => {
+  endWhenRefused(stream, {
+    revocations: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async () => {
+    check: async () => {
       checks += 1;
       if (answer !== null) throw answer;
     },
+    hasBegun: () => hasBegun,
     everyMs,
-  );
+  });
   return {
     stream,
     answerWith: (error: Error | null) => (answer = error),
@@ -53,4 +53,12 @@ test('a revocation checks it at once; one of somebody else, and an outage, do no
   revoke();
   await closed;
   assert.equal(listeners(), 0);
+});
+
+test('one that has not sent anything yet ends with the refusal, which is answered', async () => {
+  const { stream, answerWith, revoke } = watched(3_600_000, false);
+  const failed = once(stream, 'error');
+  answerWith(ended);
+  revoke();
+  assert.deepEqual(await failed, [ended]);
 });

@@ -56,15 +56,16 @@ export function guardAccess(
     const access = accessOf(request);
     if (typeof access === 'object') await requireItem(request, access);
   });
-  app.addHook('onSend', async (request, _reply, payload) => {
+  app.addHook('onSend', async (request, reply, payload) => {
     const { access } = request.routeOptions.config;
     if (access === undefined || access === 'public' || !(payload instanceof Readable)) return;
-    endWhenRefused(payload, revocations, async () => {
+    const check = async (): Promise<void> => {
       const principal = await authenticate(request, false);
       if (access !== 'authenticated') requirePermission(principal, access);
       // What a stream shows from now on is what the caller may see now.
       request.principal = principal;
-    });
+    };
+    endWhenRefused(payload, { revocations, check, hasBegun: () => reply.raw.headersSent });
   });
   return declared;
 }
