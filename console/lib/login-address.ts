@@ -1,10 +1,16 @@
 import type { PageFacts } from './page-facts.ts';
 
+/** What the server accepts; a longer address keeps its page and loses its filter. */
+const maxPathLength = 2000;
+
 /** The login that leads back to the place where the user is. Paths in `return_to` are below the prefix. */
 export function loginAddress(
   { login, prefix }: PageFacts,
-  here: Readonly<{ pathname: string; search: string }>,
+  { pathname, search, hash = '' }: Readonly<{ pathname: string; search: string; hash?: string }>,
 ): string {
-  const path = here.pathname.startsWith(prefix) ? here.pathname.slice(prefix.length) : here.pathname;
-  return `${login ?? ''}?return_to=${encodeURIComponent(path + here.search)}`;
+  const isBelow = pathname === prefix || pathname.startsWith(`${prefix}/`);
+  const path = isBelow ? pathname.slice(prefix.length) || '/' : pathname;
+  const whole = path + search + hash;
+  const returnTo = whole.length > maxPathLength ? path : whole;
+  return `${login ?? ''}?return_to=${encodeURIComponent(returnTo)}`;
 }

@@ -119,7 +119,7 @@ test('a refusal of the provider is shown as a page with a way back', async () =>
   try {
     const page = await openBrowser().open(`${url}/auth/login`);
     assert.equal(page.status, 403);
-    assert.match(page.text, /<h1>Login failed<\/h1>.*access_denied.*href="\/auth\/login"/s);
+    assert.match(page.text, /<h1>Login failed<\/h1>.*access_denied.*href="\/auth\/login\?return_to=%2F"/s);
     assert.match(String(page.headers['content-security-policy']), /^default-src 'none'/);
   } finally {
     login.people.refuse.next = false;

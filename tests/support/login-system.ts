@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer, request, type Server } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ import { startTestSystem, type TestSystem } from './start-system.ts';
 /** A system in which people log in at a real OpenID provider, by browser or with the command line. */
 export type LoginSystem = Readonly<{
   system: TestSystem;
+  /** Where people reach it. */
+  publicUrl: string;
   issuer: Issuer;
   people: ReturnType<typeof createPeople>;
   /** Holds `session-keys`, as an agent would mount them. */
@@ -27,6 +30,8 @@ export type LoginSystemOptions = Readonly<{
   path?: string;
   /** By which browsers reach a proxy before it; without it the address of the server itself. */
   publicUrl?: string;
+  /** People reach the server through a proxy that takes the path away. */
+  isProxied?: boolean;
   people?: Partial<PeopleOptions>;
 }>;
 
@@ -54,10 +59,12 @@ export async function startLoginSystem(options: LoginSystemOptions = {}): Promis
       },
     }),
   );
-  const env = { CONFIG_PATH: file, PORT: String(port) };
+  const env = { CONFIG_PATH: file, PORT: options.isProxied === true ? '0' : String(port) };
   const system = await startTestSystem({ env, secretsDir: folder });
+  const proxy = options.isProxied === true ? await startProxy(port, options.path ?? '', system.url) : null;
   return {
     system,
+    publicUrl,
     issuer,
     people,
     secretsDir: folder,
@@ -69,6 +76,8 @@ export async function startLoginSystem(options: LoginSystemOptions = {}): Promis
     startReplica: (secrets = folder) =>
       startTestSystem({ env: { ...env, PORT: '0' }, secretsDir: secrets, database: system.database }),
     async drop() {
+      proxy?.closeAllConnections();
+      proxy?.close();
       await system.drop();
       await issuer.stop();
       await rm(folder, { recursive: true });
@@ -79,6 +88,24 @@ export async function startLoginSystem(options: LoginSystemOptions = {}): Promis
 async function expectLogin(opening: Promise<Page>): Promise<void> {
   const { status, text, url } = await opening;
   if (status !== 200 && status !== 503) throw new Error(`the login ended at ${url} with ${status}: ${text}`);
+}
+
+/** Passes on what is below the path, without it, as a reverse proxy does. */
+async function startProxy(port: number, path: string, to: string): Promise<Server> {
+  const { host } = new URL(to);
+  const server = createHttpServer((incoming, outgoing) => {
+    const below = incoming.url?.startsWith(`${path}/`) === true ? incoming.url.slice(path.length) : '/';
+    const headers = { ...incoming.headers, host: incoming.headers.host ?? host, 'x-forwarded-proto': 'http' };
+    const passed = request(`${to}${below}`, { method: incoming.method ?? 'GET', headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    passed.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => passed.destroy());
+    incoming.pipe(passed);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return server;
 }
 
 /** The provider must know the address before the server listens. */

@@ -17,6 +17,9 @@ export const en = {
   loginMissing: 'This server asks for a token',
   loginMissingHint:
     'Login by browser is not configured on this server. Use the command line: npx redrive --help',
+  noRole: 'You have no role here',
+  noRoleHint: (name: string) =>
+    `You are logged in as ${name}, but nothing on this server is bound to you. Ask an administrator for a role, with this subject:`,
   cannotStart: 'The console cannot start',
   tryAgain: 'Try again',
   loggedOut: 'You are logged out',

@@ -17,6 +17,9 @@ export const ja: TextsLike<typeof en> = {
   loginMissing: 'このサーバーにはトークンが必要です',
   loginMissingHint:
     'ブラウザーでのログインは設定されていません。コマンドラインを使ってください: npx redrive --help',
+  noRole: '権限がありません',
+  noRoleHint: (name) =>
+    `${name} としてログインしていますが、このサーバーではロールが割り当てられていません。管理者に次のサブジェクトを伝えて、ロールを依頼してください。`,
   cannotStart: 'コンソールを開始できません',
   tryAgain: '再試行',
   loggedOut: 'ログアウトしました',

@@ -37,13 +37,22 @@ export function addLoginRoutes(app: HttpApp, parts: LoginParts | null, onFailed:
     '/auth/login',
     { ...hidden, schema: { hide: true, querystring: LoginQuery } },
     async (request, reply) =>
-      forBrowsers(request, reply, known, async ({ logins, names }) => {
-        const returnTo = readReturnPath(request.query.return_to ?? '/');
-        if (returnTo === undefined)
-          throw new AppError('SYS_AUTH_RETURN_PATH', 'validation', 'return_to must be a path of this server');
-        const { url, cookie } = await logins.begin(cookiesOf(request), returnTo);
-        return setCookie(reply, cookie, names).redirect(url.href, 302);
-      }),
+      forBrowsers(
+        request,
+        reply,
+        { ...known, returnTo: request.query.return_to },
+        async ({ logins, names }) => {
+          const returnTo = readReturnPath(request.query.return_to ?? '/');
+          if (returnTo === undefined)
+            throw new AppError(
+              'SYS_AUTH_RETURN_PATH',
+              'validation',
+              'return_to must be a path of this server',
+            );
+          const { url, cookie } = await logins.begin(cookiesOf(request), returnTo);
+          return setCookie(reply, cookie, names).redirect(url.href, 302);
+        },
+      ),
   );
   // The provider chooses the parameters.
   app.get(
@@ -60,7 +69,7 @@ async function finishLogin(
   reply: FastifyReply,
   { logins, sessions, names, pathPrefix, principalOf }: LoginParts,
 ): Promise<FastifyReply> {
-  const { search } = new URL(request.raw.url ?? '', 'http://server.invalid');
+  const search = queryOf(request);
   if (search.length > maxQueryLength)
     throw new AppError('SYS_AUTH_LOGIN_FAILED', 'validation', 'the query of the provider is too long');
   const cookies = cookiesOf(request);
@@ -110,11 +119,28 @@ function addLogoutRoute(app: HttpApp, parts: LoginParts | null): void {
   );
 }
 
+type BrowserAsked = Readonly<{
+  parts: LoginParts | null;
+  onFailed: OnDenied;
+  /** Where this login was to lead, if the request says so. */
+  returnTo?: string | undefined;
+}>;
+
+/** Leads where the login that failed was to lead. */
+function loginAddress({ pathPrefix }: LoginParts, path: string): string {
+  const returnTo = readReturnPath(path) ?? '/';
+  return `${pathPrefix}/auth/login?return_to=${encodeURIComponent(returnTo)}`;
+}
+
+function queryOf({ raw }: FastifyRequest): string {
+  return new URL(raw.url ?? '', 'http://server.invalid').search;
+}
+
 /** A person reads what goes wrong here, so it is a page for clients that accept HTML. */
 async function forBrowsers(
   request: FastifyRequest,
   reply: FastifyReply,
-  { parts, onFailed }: Readonly<{ parts: LoginParts | null; onFailed: OnDenied }>,
+  { parts, onFailed, returnTo }: BrowserAsked,
   answer: (parts: LoginParts) => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
@@ -131,11 +157,12 @@ async function forBrowsers(
     if (!isPage) throw error;
     const { status, headers } = errorAnswer(error, 'access', request.id);
     request.log.warn({ err: error, code: error.code }, 'login failed');
+    const to = (await parts.logins.returnPath(cookiesOf(request), queryOf(request))) ?? returnTo ?? '/';
     return reply
       .code(status)
       .headers({ ...headers, 'content-security-policy': noticePolicy })
       .type('text/html; charset=utf-8')
-      .send(renderLoginNotice(error.message, `${parts.pathPrefix}/auth/login`));
+      .send(renderLoginNotice(error.message, loginAddress(parts, to)));
   }
 }
 

@@ -20,6 +20,8 @@ export type Logins = Readonly<{
     cookies: Cookies,
     query: string,
   ): Promise<Readonly<{ claims: TokenClaims; returnTo: string; cookie: SetCookie }>>;
+  /** Where the login that comes back with this query was to lead; null if this browser has no such login. */
+  returnPath(cookies: Cookies, query: string): Promise<string | null>;
 }>;
 
 export type LoginsDeps = Readonly<{ provider: Provider; seal: LoginStateSeal; names: CookieNames }>;
@@ -39,7 +41,15 @@ export function createLogins({ provider, seal, names }: LoginsDeps): Logins {
     return ages.reduce((oldest, one) => (one.beganAtMs < oldest.beganAtMs ? one : oldest)).slot;
   };
 
+  const loginOf = async (cookies: Cookies, query: string) => {
+    const state = new URLSearchParams(query).get('state') ?? '';
+    const slot = /^[0-4]/.test(state) ? Number(state[0]) : -1;
+    const login = await stateIn(cookies, slot);
+    return { slot, login: login?.state === state ? login : undefined };
+  };
+
   return {
+    returnPath: async (cookies, query) => (await loginOf(cookies, query)).login?.returnTo ?? null,
     async begin(cookies, returnTo) {
       const slot = await chooseSlot(cookies);
       const state = `${slot}${randomBytes(32).toString('base64url')}`;
@@ -48,10 +58,8 @@ export function createLogins({ provider, seal, names }: LoginsDeps): Logins {
       return { url, cookie: { name: names.login(slot), value, maxAgeS: loginLifetimeS } };
     },
     async finish(cookies, query) {
-      const state = new URLSearchParams(query).get('state') ?? '';
-      const slot = /^[0-4]/.test(state) ? Number(state[0]) : -1;
-      const login = await stateIn(cookies, slot);
-      if (login === undefined || login.state !== state)
+      const { login, slot } = await loginOf(cookies, query);
+      if (login === undefined)
         throw new AppError(
           'SYS_AUTH_LOGIN_FAILED',
           'validation',
