@@ -174,6 +174,22 @@ test('a key cannot make keys, and gives no more than its maker has', async () =>
   assertError(unknown, 422, 'SYS_ACCESS_UNPROCESSABLE');
 });
 
+test('whoever may make keys gives none of them a right that the maker lacks', async (t) => {
+  const role = 'key_maker';
+  const roles = { [role]: { extends: 'sys_auditor', permissions: ['access:keys:manage'] } };
+  const other = await startGuardedSystem({
+    auth: { roles, bindings: [{ role, subjects: [`role:${role}`] }] },
+  });
+  t.after(() => other.drop());
+  const maker = await other.as([role]);
+  const make = (given: string) => maker.post('/api/v1/keys', { name: 'x', role: given });
+  assert.equal((await make('sys_auditor')).status, 201);
+  for (const more of ['sys_operator', 'sys_admin', 'worker']) {
+    const refused = assertError(await make(more), 403, 'SYS_AUTH_PERMISSION_DENIED');
+    assert.match(refused.message, /more than you may do/);
+  }
+});
+
 test('a key loses the rights that its maker loses', async () => {
   const iat = Math.floor(Date.now() / 1000);
   const maker = await guarded.as(['sys_admin', 'worker'], { sub: 'mallory', iat: iat - 20 });
