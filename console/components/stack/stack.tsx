@@ -10,7 +10,9 @@ export function Stack({ text }: Readonly<{ text: string }>) {
   const t = useText(kitTexts);
   return (
     <>
-      <div className={styles['stack']}>
+      {/* It scrolls, so it can be reached by keyboard. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className={styles['stack']} tabIndex={0} role="region" aria-label={t.stack}>
         {splitStack(text).map((part, i) =>
           part.kind === 'own' ? (
             <pre key={i} data-own>
