@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram, runCli } from './run-cli.ts';
@@ -101,4 +103,10 @@ test('an unreachable server is named, with advice', async () => {
   const { code, out, err } = await run('dlq', 'topics', '--url', 'http://user:hunter2@127.0.0.1:1');
   assert.deepEqual([code, out], [69, '']);
   assert.match(err, /nothing listens at http:\/\/127\.0\.0\.1:1: start the server .* --url or REDRIVE_URL/);
+});
+
+test('help into a pipe whose reader has gone is no error', async () => {
+  const main = new URL('../main.ts', import.meta.url).pathname;
+  const child = spawn('sh', ['-c', `"${process.execPath}" "${main}" dlq --help | true`]);
+  assert.equal(await text(child.stderr), '');
 });

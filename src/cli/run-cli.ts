@@ -67,7 +67,11 @@ export function createProgram(terminal: Terminal): Command {
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .configureOutput({
-      writeOut: (text) => void terminal.stdout.write(text),
+      // Help and the version, which are printed before any action.
+      writeOut(text) {
+        if (terminal.stdout === process.stdout) exitOnClosedOutput();
+        terminal.stdout.write(text);
+      },
       writeErr: (text) => void terminal.stderr.write(escapeLines(text).join('\n')),
       // Printed with all other errors.
       outputError: () => {},

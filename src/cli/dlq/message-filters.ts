@@ -1,8 +1,8 @@
 import type { ApiSession } from '../api/api-session.ts';
-import { lastColumn, numberColumn, textColumn } from '../output/columns.ts';
-import { showRows } from '../output/facts.ts';
+import { lastColumn, textColumn } from '../output/columns.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { facetsCommand, type Facets } from '../slice/facets-command.ts';
 import { timeInputs } from '../slice/time-inputs.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { statuses } from './message.ts';
@@ -42,38 +42,16 @@ export function searchNote(page: unknown, { print, now }: ApiSession): void {
     print.note(`the search ended after 2 s; messages before ${scanned_until} were not checked`);
 }
 
-type FacetValue = Readonly<{ value: string; count: number }>;
-type Facets = Searched &
-  Readonly<{
-    total_count: number;
-    total_is_estimate?: true;
-    sampled?: number;
-    facets: Readonly<Record<string, readonly FacetValue[]>>;
-  }>;
-
-export const facets = apiCommand<Facets>({
-  name: 'facets',
+export const facets = facetsCommand<Searched & Facets>({
   description: 'count messages by status, topic, error class, consumer group and fingerprint',
   route: 'GET /api/v1/dlq/messages/facets',
+  items: 'messages',
   inputs: [
     { flags: '[topic]', text: "only messages of this topic; 'orders.*' is a pattern" },
     ...messageFilters,
   ],
   examples: ['redrive dlq facets', "redrive dlq facets 'orders.*' --text 'timed out' --status DEAD"],
-  print(found, session) {
-    const { print } = session;
-    searchNote(found, session);
-    const about = found.sampled === undefined ? '' : `, estimated from the newest ${found.sampled}`;
-    print.line(`${found.total_is_estimate === true ? 'about ' : ''}${found.total_count} messages${about}`);
-    for (const [field, values] of Object.entries(found.facets))
-      if (values.length > 0)
-        showRows<FacetValue>(
-          print,
-          field.replaceAll('_', ' '),
-          [numberColumn('COUNT', ({ count }) => count), textColumn('VALUE', ({ value }) => value)],
-          values,
-        );
-  },
+  printAbove: searchNote,
 });
 
 type Suggestion = Readonly<{ value: string; label: string | null; count: number | null }>;

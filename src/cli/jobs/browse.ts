@@ -12,6 +12,7 @@ import {
 import type { Column } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { facetsCommand } from '../slice/facets-command.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
 import { listCommand } from '../slice/list-command.ts';
@@ -70,22 +71,32 @@ const pages = {
   ],
 } as const;
 
+const allFilters: readonly Input[] = [
+  ...filters,
+  { flags: '--status <status>', text: 'only jobs in this status', choices: statuses },
+  { flags: '--dedupe-key <key>', text: 'only jobs with this dedupe key' },
+  { flags: '--error <text>', text: 'only jobs whose error starts with this text' },
+  { flags: '--resolution <resolution>', text: 'only jobs with this resolution', choices: resolutions },
+];
+
 export const list = listCommand<Job>({
   name: 'list',
   description: 'list jobs, newest first',
   route: 'GET /api/v1/jobs',
-  inputs: [
-    ...filters,
-    { flags: '--status <status>', text: 'only jobs in this status', choices: statuses },
-    { flags: '--dedupe-key <key>', text: 'only jobs with this dedupe key' },
-    { flags: '--error <text>', text: 'only jobs whose error starts with this text' },
-    { flags: '--resolution <resolution>', text: 'only jobs with this resolution', choices: resolutions },
-  ],
+  inputs: allFilters,
   examples: [
     'redrive jobs list --queue summarize --status failed',
     'redrive jobs list --all --json | jq -r .jobs[].job_id',
   ],
   ...pages,
+});
+
+export const facets = facetsCommand({
+  description: 'count jobs by status and queue',
+  route: 'GET /api/v1/jobs/facets',
+  items: 'jobs',
+  inputs: allFilters,
+  examples: ['redrive jobs facets', 'redrive jobs facets --queue summarize --since 1h'],
 });
 
 export const dead = listCommand<Job, DeadPage>({

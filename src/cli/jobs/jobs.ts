@@ -1,5 +1,5 @@
 import type { SliceCommands } from '../slice/add-slice.ts';
-import { dead, list, reveal, show } from './browse.ts';
+import { dead, facets, list, reveal, show } from './browse.ts';
 import { cancel, discard, requeue } from './decide.ts';
 import { enqueue } from './enqueue.ts';
 import { pause, queues, resume } from './queues.ts';
@@ -14,7 +14,7 @@ export const jobsCommands: SliceCommands = {
     "redrive jobs requeue --queue summarize --error 'timed out' --preview",
   ],
   groups: {
-    Read: [queues, schedules, list, dead, show, reveal],
+    Read: [queues, schedules, list, facets, dead, show, reveal],
     Change: [enqueue, requeue, discard, cancel, pause, resume],
   },
 };

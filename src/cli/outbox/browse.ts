@@ -4,6 +4,7 @@ import type { Printer } from '../output/printer.ts';
 import type { Column, Tone } from '../output/render-table.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
+import { facetsCommand } from '../slice/facets-command.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
@@ -86,32 +87,12 @@ export const list = listCommand<Order>({
   ],
 });
 
-type FacetValue = Readonly<{ value: string; count: number }>;
-
-export const facets = apiCommand<
-  Readonly<{
-    total_count: number;
-    total_is_estimate?: true;
-    sampled?: number;
-    facets: Readonly<Record<string, readonly FacetValue[]>>;
-  }>
->({
-  name: 'facets',
+export const facets = facetsCommand({
   description: 'count orders by status, destination, error code and fingerprint',
   route: 'GET /api/v1/outbox/orders/facets',
+  items: 'orders',
   inputs: filters,
   examples: ['redrive outbox facets', 'redrive outbox facets --needs-attention'],
-  print(found, { print }) {
-    const about = found.sampled === undefined ? '' : `, estimated from the newest ${found.sampled}`;
-    print.line(`${found.total_is_estimate === true ? 'about ' : ''}${found.total_count} orders${about}`);
-    for (const [field, values] of Object.entries(found.facets))
-      showRows<FacetValue>(
-        print,
-        field.replaceAll('_', ' '),
-        [numberColumn('COUNT', ({ count }) => count), textColumn('VALUE', ({ value }) => value)],
-        values,
-      );
-  },
 });
 
 type Lane = Readonly<{ blocked_by_id: number | null; behind: number; behind_is_lower_bound?: true }>;

@@ -5,6 +5,8 @@ import { apiCommand } from '../slice/api-command.ts';
 import type { ApiSession } from '../api/api-session.ts';
 import { noteMasks } from '../slice/note-masks.ts';
 import { revealCommand } from '../slice/reveal-command.ts';
+import type { Input } from '../slice/define-command.ts';
+import { facetsCommand } from '../slice/facets-command.ts';
 import { listCommand } from '../slice/list-command.ts';
 import { timeInputs } from '../slice/time-inputs.ts';
 import {
@@ -30,23 +32,25 @@ type StepLog = Readonly<{
   masked?: true;
 }>;
 
+const filters: readonly Input[] = [
+  { flags: '--workflow <name>', text: 'only sagas of this workflow', field: 'workflow_name' },
+  { flags: '--status <status>', text: 'only sagas in this status', choices: statuses },
+  { flags: '--step <name>', text: 'only sagas that stand at this step' },
+  { flags: '--correlation-id <id>', text: 'only sagas with this correlation id' },
+  { flags: '--key <key>', text: 'only the saga that was started with this idempotency key' },
+  { flags: '--definition-hash <hash>', text: 'only sagas that keep this definition' },
+  { flags: '--waiting-for <service>', text: 'only sagas that wait for this service' },
+  { flags: '--fingerprint <fingerprint>', text: 'only sagas stuck at or undone for this failure' },
+  { flags: '--needs-attention', text: 'only sagas that need attention' },
+  ...timeInputs('only sagas started'),
+];
+
 export const list = listCommand<Saga>({
   name: 'list',
   description: 'list sagas, newest first',
   route: 'GET /api/v1/sagas',
   items: 'sagas',
-  inputs: [
-    { flags: '--workflow <name>', text: 'only sagas of this workflow', field: 'workflow_name' },
-    { flags: '--status <status>', text: 'only sagas in this status', choices: statuses },
-    { flags: '--step <name>', text: 'only sagas that stand at this step' },
-    { flags: '--correlation-id <id>', text: 'only sagas with this correlation id' },
-    { flags: '--key <key>', text: 'only the saga that was started with this idempotency key' },
-    { flags: '--definition-hash <hash>', text: 'only sagas that keep this definition' },
-    { flags: '--waiting-for <service>', text: 'only sagas that wait for this service' },
-    { flags: '--fingerprint <fingerprint>', text: 'only sagas stuck at or undone for this failure' },
-    { flags: '--needs-attention', text: 'only sagas that need attention' },
-    ...timeInputs('only sagas started'),
-  ],
+  inputs: filters,
   examples: [
     'redrive saga list --needs-attention',
     'redrive saga list --workflow place-order --status FAILED',
@@ -60,6 +64,14 @@ export const list = listCommand<Saga>({
     textColumn('WORKFLOW', ({ workflow_name }) => workflow_name, 8),
     lastColumn('REASON', ({ stuck, error_message }) => stuck?.reason ?? error_message),
   ],
+});
+
+export const facets = facetsCommand({
+  description: 'count sagas by status, workflow, step and the service that they wait for',
+  route: 'GET /api/v1/sagas/facets',
+  items: 'sagas',
+  inputs: filters,
+  examples: ['redrive saga facets', 'redrive saga facets --needs-attention'],
 });
 
 type SagaDetails = Readonly<{ saga: Saga; step_logs: readonly StepLog[] }>;

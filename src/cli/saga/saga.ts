@@ -1,5 +1,5 @@
 import type { SliceCommands } from '../slice/add-slice.ts';
-import { list, reveal, show } from './browse.ts';
+import { facets, list, reveal, show } from './browse.ts';
 import { addCheckCommand } from './check.ts';
 import { cancel, compensate, resolve, retry, skip } from './decide.ts';
 import { addProbeCommand } from './probe/probe-command.ts';
@@ -17,7 +17,7 @@ export const sagaCommands: SliceCommands = {
     "redrive saga retry 1e0b9c5c-6f0e-4b5e-9a53-0c8b7f6f3d11 charge --reason 'it is back'",
   ],
   groups: {
-    Read: [list, show, reveal, workflows, services],
+    Read: [list, facets, show, reveal, workflows, services],
     Change: [register, start, retry, skip, resolve, retryAll, cancel, compensate],
     'Test workflows and services, without a server': [addCheckCommand, addProbeCommand],
   },
