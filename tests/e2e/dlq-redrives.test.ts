@@ -204,6 +204,7 @@ describe('a redrive', () => {
     const elapsed = (performance.now() - startedMs) / 1000;
     const paused = await commandRedrive(system.api, id, 'pause');
     assert.equal(paused.state, 'paused');
+    assert.equal((await showRedrive(system.api, id)).eta_seconds, null);
     const claimed = await system.db.query(
       sql`SELECT 1 FROM dlq.message_history WHERE event = 'retry_started'`,
     );

@@ -12,6 +12,7 @@ export type RedriveView = Readonly<{
   watch_until: string | null;
   waiting_for: string | null;
   owner: string | null;
+  eta_seconds: number | null;
   came_back_after: number;
   counts: Readonly<Record<string, number>>;
   excluded: readonly Readonly<{ reason: string; count: number; sample_ids: readonly string[] }>[];

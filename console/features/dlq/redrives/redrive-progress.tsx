@@ -29,7 +29,7 @@ export function RedriveProgress({ redrive, handle }: Readonly<{ redrive: Redrive
       {hasEnded(redrive) ? null : (
         <>
           <PaceForm redrive={redrive} handle={handle} />
-          <p className={styles['hint']}>{t.safeToLeave}</p>
+          {redrive.state === 'running' ? <p className={styles['hint']}>{t.safeToLeave}</p> : null}
         </>
       )}
     </section>

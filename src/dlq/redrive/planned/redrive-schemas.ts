@@ -273,7 +273,7 @@ export const RedriveSchema: TSchema = Type.Object(
     eta_seconds: nullable(
       Type.Integer({
         description:
-          'For the waiting messages: at the rate of the last 10 s, else at the limit, else at 2000 per second. Null when it has ended.',
+          'For the waiting messages: at the rate of the last 10 s, else at the limit, else at 2000 per second. Null when it is paused, has stopped or has ended.',
       }),
     ),
     ...times,
