@@ -8,6 +8,10 @@ path "secret/data/k1s0/system/saga/database" {
 path "secret/data/k1s0/system/kafka/sasl" {
   capabilities = ["read"]
 }
+# Logins of the console.
+path "secret/data/k1s0/system/dlq-manager/console" {
+  capabilities = ["read"]
+}
 path "database/creds/dlq-manager-rw" {
   capabilities = ["read"]
 }

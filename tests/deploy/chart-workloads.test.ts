@@ -300,6 +300,8 @@ describe('what the chart gives the server', needsGoTools, () => {
     await writeFile(join(folder, 'kafka-sasl-username'), 'redrive');
     await writeFile(join(folder, 'kafka-sasl-password'), 'secret');
     await writeFile(join(folder, 'db-creds'), '{"username":"v-token-dlq-manager-rw-1","password":"secret"}');
+    await writeFile(join(folder, 'session-keys'), 'k'.repeat(32));
+    await writeFile(join(folder, 'oidc-client-secret'), 'secret');
     await rm(join(folder, 'db-password'), { force: true });
     const ca = join(folder, 'ca.crt');
     await writeFile(ca, '');
@@ -311,5 +313,7 @@ describe('what the chart gives the server', needsGoTools, () => {
     assert.ok(loaded.database.mode === 'server');
     assert.equal(loaded.database.user, 'v-token-dlq-manager-rw-1');
     assert.deepEqual(loaded.roles, ['api']);
+    assert.ok(loaded.auth.oidc !== null, 'people log in to the console');
+    assert.ok(!loaded.server.allowUnauthenticated);
   });
 });

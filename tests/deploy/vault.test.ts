@@ -16,6 +16,7 @@ const password = `it's "100%" {{ safe }} \\ å`;
 
 const secrets = {
   'secret/data/k1s0/system/dlq-manager/database': { password },
+  'secret/data/k1s0/system/dlq-manager/console': { session_keys: 'k'.repeat(32), client_secret: 'client' },
   'secret/data/k1s0/system/kafka/sasl': { username: 'redrive', password: 'sasl' },
   'database/creds/dlq-manager-rw': { username: 'v-rw-1', password },
 };
@@ -75,14 +76,28 @@ describe('a template of the Vault agent', needsGoTools, () => {
   test('of a login that changes writes user and password together, as the server reads them', async () => {
     const { code, err, names } = await runAgent(await deploymentOf([productionValues], 'redrive-workers'));
     assert.equal(code, 0, err);
-    assert.deepEqual(names.toSorted(), ['db-creds', 'kafka-sasl-password', 'kafka-sasl-username']);
-    const { database, kafka } = loadConfig({
-      env: { DATABASE_HOST: 'postgres', KAFKA_BROKERS: 'a:9092', KAFKA_SECURITY_PROTOCOL: 'SASL_SSL' },
+    assert.deepEqual(names.toSorted(), [
+      'db-creds',
+      'kafka-sasl-password',
+      'kafka-sasl-username',
+      'oidc-client-secret',
+      'session-keys',
+    ]);
+    const { database, kafka, auth } = loadConfig({
+      env: {
+        DATABASE_HOST: 'postgres',
+        KAFKA_BROKERS: 'a:9092',
+        KAFKA_SECURITY_PROTOCOL: 'SASL_SSL',
+        SERVER_PUBLIC_URL: 'https://redrive.example.com',
+        AUTH_OIDC_ISSUER: 'https://idp.example.com',
+        AUTH_OIDC_CLIENT_ID: 'redrive',
+      },
       secretsDir: folder,
     });
     assert.ok(database.mode === 'server');
     assert.deepEqual([database.user, database.password.reveal()], ['v-rw-1', password]);
     assert.equal(kafka.sasl?.user, 'redrive');
+    assert.equal(auth.oidc?.clientId, 'redrive');
   });
 
   test('of a key that does not exist fails and writes nothing', async () => {
@@ -111,6 +126,7 @@ describe('the policies', needsGoTools, () => {
       'database/creds/dlq-manager-rw',
       'database/creds/system-saga-ro',
       'database/creds/system-saga-rw',
+      'secret/data/k1s0/system/dlq-manager/console',
       'secret/data/k1s0/system/dlq-manager/database',
       'secret/data/k1s0/system/kafka/sasl',
       'secret/data/k1s0/system/saga/database',
