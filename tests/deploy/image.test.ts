@@ -119,6 +119,13 @@ describe('the image', needsBubblewrap, () => {
       assert.equal(ready.status, 200, await ready.text());
     });
 
+    test('it serves the console, which it does not build', async () => {
+      const page = await fetch(`${url}/dlq/groups`);
+      const script = /<script[^>]* src="([^"]+)"/.exec(await page.text())?.[1];
+      assert.ok(script !== undefined, 'the page loads nothing');
+      assert.equal((await fetch(new URL(script, url))).status, 200);
+    });
+
     test('it sets the heap of the memory limit', async () => {
       const environment = await readFile(`/proc/${container.pid}/environ`, 'utf8');
       assert.match(environment, /NODE_OPTIONS=--max-semi-space-size=8 --max-old-space-size=256/);

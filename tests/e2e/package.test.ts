@@ -180,6 +180,10 @@ describe('redrive', () => {
     );
     assert.ok(files.includes('dist/client.d.ts'));
     assert.ok(files.includes('LICENSE'));
+    assert.ok(
+      files.some((file) => /^dist\/console\/web\/assets\/.*\.js$/.test(file)),
+      'the console is missing',
+    );
   });
 });
 
