@@ -9,7 +9,15 @@ import styles from './live.module.css';
 import { useLiveState, useLiveStore } from './live-context.ts';
 import { liveTexts } from './texts/live-texts.ts';
 
-const glyphs = { live: '●', reconnecting: '◐', held: '‖', paused: '‖', polling: '○', stale: '▲' } as const;
+const glyphs = {
+  live: '●',
+  connecting: '○',
+  reconnecting: '◐',
+  held: '‖',
+  paused: '‖',
+  polling: '○',
+  stale: '▲',
+} as const;
 
 /** Whether what is on screen is up to date, since when, and if not, why. Pressed, it pauses updates. */
 export function LiveIndicator() {
@@ -42,7 +50,7 @@ export function LiveIndicator() {
         <span className="visually-hidden">. {isPaused ? t.resume : t.pause}</span>
       </button>
       <span role="status" className="visually-hidden">
-        {indicator.state === 'live' ? '' : label}
+        {indicator.state === 'live' || indicator.state === 'connecting' ? '' : label}
       </span>
     </>
   );
@@ -64,7 +72,7 @@ function labelOf(indicator: Indicator, t: ReturnType<typeof useText<typeof liveT
 }
 
 /** How long ago the server was heard, once a second. */
-function useAge(): Readonly<{ text: string; ms: number }> {
+function useAge(): Readonly<{ text: string; ms: number | null }> {
   const clock = useContext(ClockContext);
   const store = useLiveStore();
   const [{ language }] = usePreferences();
@@ -73,6 +81,6 @@ function useAge(): Readonly<{ text: string; ms: number }> {
     return heardAt === null ? null : Math.max(0, Math.round((clock.now() - heardAt) / 1000));
   });
   return seconds === null
-    ? { text: '', ms: 0 }
+    ? { text: '', ms: null }
     : { text: formatDuration(seconds * 1000, language), ms: seconds * 1000 };
 }

@@ -18,6 +18,11 @@ test('the age decides over the connection: a silent stream is not live', () => {
   expect(indicatorOf({ ...facts, connection: 'connecting' }).state).toBe('reconnecting');
 });
 
+test('a page that has not heard the server yet connects for the first time', () => {
+  expect(indicatorOf({ ...facts, ageMs: null, connection: 'connecting' }).state).toBe('connecting');
+  expect(indicatorOf({ ...facts, ageMs: null, connection: 'away' }).state).toBe('reconnecting');
+});
+
 test('of several holds the selection is named', () => {
   const selection = { by: 'selection', count: 2 } as const;
   expect(mainHold([{ by: 'text' }, selection, { by: 'dialog' }])).toBe(selection);

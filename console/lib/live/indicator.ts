@@ -7,24 +7,26 @@ export type Hold =
   | Readonly<{ by: 'dialog' | 'edit' | 'text' }>;
 
 export type Indicator =
-  | Readonly<{ state: 'live' | 'reconnecting' | 'polling' | 'stale' | 'paused' }>
+  | Readonly<{ state: 'live' | 'connecting' | 'reconnecting' | 'polling' | 'stale' | 'paused' }>
   | Readonly<{ state: 'held'; hold: Hold }>;
 
 /** Without a word of the server for this long, what is on screen may be wrong. */
 const staleAfterMs = 15_000;
 
+/** `ageMs` is null until the server was heard for the first time: then no connection can have been lost. */
 export function indicatorOf(
-  facts: Readonly<{ connection: Connection; isPaused: boolean; hold: Hold | null; ageMs: number }>,
+  facts: Readonly<{ connection: Connection; isPaused: boolean; hold: Hold | null; ageMs: number | null }>,
 ): Indicator {
   const { connection, isPaused, hold, ageMs } = facts;
   if (isPaused) return { state: 'paused' };
-  if (ageMs > staleAfterMs) return { state: 'stale' };
+  if (ageMs !== null && ageMs > staleAfterMs) return { state: 'stale' };
   if (hold !== null) return { state: 'held', hold };
   switch (connection) {
     case 'live':
     case 'polling':
       return { state: connection };
     case 'connecting':
+      return { state: ageMs === null ? 'connecting' : 'reconnecting' };
     case 'away':
       return { state: 'reconnecting' };
   }

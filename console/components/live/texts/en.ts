@@ -3,6 +3,7 @@ import type { Texts } from '../../../lib/text/catalogue.ts';
 
 export const en = {
   live: 'Live',
+  connecting: 'Connecting',
   reconnecting: 'Reconnecting',
   polling: 'Polling 5 s',
   stale: 'Stale',
@@ -13,6 +14,7 @@ export const en = {
   heldEdit: 'Held: unsaved edit',
   heldText: 'Held: selected text',
   liveHint: 'What is on screen is kept up to date.',
+  connectingHint: 'The page waits for the first event of the server.',
   reconnectingHint: 'The connection to the server was lost. What is on screen may be old.',
   pollingHint: 'Events do not come through, perhaps because of a proxy. The console asks every 5 s.',
   staleHint: 'The server has not been heard for a while. What is on screen may be wrong.',

@@ -4,6 +4,7 @@ import type { en } from './en.ts';
 
 export const ja: TextsLike<typeof en> = {
   live: 'ライブ',
+  connecting: '接続中',
   reconnecting: '再接続中',
   polling: '5 秒ごとに確認',
   stale: '更新停止',
@@ -13,6 +14,7 @@ export const ja: TextsLike<typeof en> = {
   heldEdit: '保留: 編集中',
   heldText: '保留: テキスト選択中',
   liveHint: '画面の内容は自動的に更新されます。',
+  connectingHint: 'サーバーからの最初のイベントを待っています。',
   reconnectingHint: 'サーバーとの接続が切れました。画面の内容は古い可能性があります。',
   pollingHint: 'イベントが届きません (プロキシが原因の可能性があります)。5 秒ごとに確認しています。',
   staleHint: 'サーバーからの応答がしばらくありません。画面の内容は正しくない可能性があります。',
