@@ -247,6 +247,6 @@ const missingRight = new HttpFault(
   "the server's database role lacks a privilege; run `redrive doctor` on the server, or see its log",
 );
 
-const outage = new HttpFault(503, 'the database is unavailable; try again', {
+const outage = new HttpFault(503, 'the database is unavailable or busy; try again', {
   headers: { 'retry-after': '1' },
 });
