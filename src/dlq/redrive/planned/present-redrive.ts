@@ -91,9 +91,10 @@ export function presentWholeRedrive(redrive: Redrive, progress: Progress, masks:
     keys: plan?.keys ?? null,
     sample_ids: plan?.sample_ids ?? [],
     rate_now: rate,
-    eta_seconds: hasEnded(state) || state === 'paused' || state === 'stopped'
-      ? null
-      : Math.ceil(waiting / expectedRate(rate, options)) + watchSeconds(redrive, selected),
+    eta_seconds:
+      hasEnded(state) || state === 'paused' || state === 'stopped'
+        ? null
+        : Math.ceil(waiting / expectedRate(rate, options)) + watchSeconds(redrive, selected),
     created_at,
     started_at,
     finished_at,
