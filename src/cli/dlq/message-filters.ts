@@ -2,7 +2,7 @@ import type { ApiSession } from '../api/api-session.ts';
 import { lastColumn, textColumn } from '../output/columns.ts';
 import { apiCommand } from '../slice/api-command.ts';
 import type { Input } from '../slice/define-command.ts';
-import { facetsCommand, type Facets } from '../slice/facets-command.ts';
+import { facetsCommand } from '../slice/facets-command.ts';
 import { timeInputs } from '../slice/time-inputs.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { statuses } from './message.ts';
@@ -42,7 +42,7 @@ export function searchNote(page: unknown, { print, now }: ApiSession): void {
     print.note(`the search ended after 2 s; messages before ${scanned_until} were not checked`);
 }
 
-export const facets = facetsCommand<Searched & Facets>({
+export const facets = facetsCommand({
   description: 'count messages by status, topic, error class, consumer group and fingerprint',
   route: 'GET /api/v1/dlq/messages/facets',
   items: 'messages',

@@ -7,7 +7,7 @@ import type { Route } from './request-of.ts';
 
 type FacetValue = Readonly<{ value: string; count: number }>;
 
-export type Facets = Readonly<{
+type Facets = Readonly<{
   total_count: number;
   total_is_estimate?: true;
   sampled?: number;
@@ -15,16 +15,16 @@ export type Facets = Readonly<{
 }>;
 
 /** A command that counts items by the values of their fields, with the filters of their list. */
-export function facetsCommand<Answer extends Facets>(
+export function facetsCommand(
   definition: Omit<CommandDefinition, 'name' | 'route'> &
     Readonly<{
       route: Route;
       /** What is counted. */
       items: string;
-      printAbove?: (answer: Answer, session: ApiSession) => void;
+      printAbove?: (answer: Facets, session: ApiSession) => void;
     }>,
 ): AddCommand {
-  return apiCommand<Answer>({
+  return apiCommand<Facets>({
     ...definition,
     name: 'facets',
     print(found, session) {
