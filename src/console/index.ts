@@ -14,6 +14,7 @@ import type { EventSliceName } from './events/event-slices.ts';
 import { addEventsRoute } from './events/events-route.ts';
 import { addInboxRoutes } from './inbox/inbox-routes.ts';
 import type { InboxDeps } from './inbox/list-entries.ts';
+import { addViewRoutes } from './views/view-routes.ts';
 import { addSystemRoutes, type SystemDeps } from './system/system-routes.ts';
 
 /** The server part of the web console. */
@@ -56,15 +57,17 @@ export function createConsole(deps: ConsoleDeps): Console {
     clock: systemClock,
     onError: (error) => logger.warn({ err: error }, 'failed to read changes for the console'),
   });
+  const entries: InboxDeps = {
+    ...inbox,
+    db,
+    onError: (slice, error) => logger.warn({ err: error, slice }, 'failed to read entries of the inbox'),
+  };
   return {
     addRoutes(app, { stopping, readiness }) {
       addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } });
       addEventsRoute(app, hub);
-      addInboxRoutes(app, {
-        ...inbox,
-        db,
-        onError: (slice, error) => logger.warn({ err: error, slice }, 'failed to read entries of the inbox'),
-      });
+      addInboxRoutes(app, entries);
+      addViewRoutes(app, db);
       addSystemRoutes(app, { db, readiness, ...system });
       void onceAborted(stopping).then(hub.stop);
     },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { entryId } from '../../src/console/inbox/entry-id.ts';
 import { sql } from '../../src/platform/postgres/sql.ts';
 import type { DeclaredRoute, RouteScope } from '../../src/platform/http/access/route-access.ts';
 import { type ApiClient } from '../support/api-client.ts';
@@ -88,6 +89,9 @@ async function makeItems(admin: ApiClient, side: Side): Promise<Items> {
   };
 }
 
+/** Of the note that the route before the one that deletes it adds. */
+const noteId = '01a1dfae-c3a5-7000-8007-f35eedc32391';
+
 /** The cause that the messages of both sides have in common. */
 const fingerprint = 'v1:00000000000000aa';
 
@@ -129,6 +133,8 @@ async function makePolicy(side: Side): Promise<void> {
 function pathOf({ path, scope }: (typeof scoped)[number], side: Side): string {
   const { message, job, order, saga, redrive } = items[side];
   const ofDlq = path.includes('/redrives/') ? redrive : message;
+  const entry = entryId({ kind: 'messages', key: [fingerprint, `${side}.a`] });
+  if (path.includes('/inbox/')) return path.replace(':id', entry).replace(':note', noteId);
   const id = path.includes('/dlq/') ? ofDlq : path.includes('/jobs/') ? job : order;
   const filled = path
     .replace(':saga_id', saga)
@@ -169,6 +175,10 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/sagas/:saga_id/reveal': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/reopen': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/messages/:id/edit': (topic) => ({ target_topic: topic, reason: 'a test' }),
+  'POST /api/v1/inbox/:id/assign': () => ({ owner: 'me' }),
+  'POST /api/v1/inbox/:id/snooze': () => ({}),
+  'POST /api/v1/inbox/:id/done': () => ({ reason: 'a test' }),
+  'POST /api/v1/inbox/:id/notes': () => ({ text: 'a test', id: noteId }),
   'POST /api/v1/dlq/redrives/:id/approve': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/policies/:name/pause': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/policies/:name/resume': () => ({ reason: 'a test' }),

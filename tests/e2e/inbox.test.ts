@@ -149,3 +149,166 @@ async function makeDeadItems(): Promise<void> {
       (cluster_id, topic, topic_id, partition, first_offset, next_offset, high_offset, stored, stopped, stored_at)
     VALUES ('c', 'orders.dlq', gen_random_uuid(), 0, 0, 10, 10, 6, true, clock_timestamp())`);
 }
+
+const as = (actor: string) => ({ 'x-actor': actor });
+type Changed = Entry &
+  Readonly<{
+    state: string;
+    owner: Readonly<{ subject: string; name: string }> | null;
+    snooze: Readonly<{ count: number; by: string }> | null;
+    done: Readonly<{ by: string; reason: string }> | null;
+    notes: number;
+  }>;
+
+async function entryOf(topic: string): Promise<string> {
+  const { body } = await system.api.get<Inbox>('/api/v1/inbox?kind=messages');
+  const found = body.entries.find(({ where }) => where['topic'] === topic);
+  assert.ok(found, topic);
+  return `/api/v1/inbox/${found.id}`;
+}
+
+const listed = async (query: string): Promise<readonly Changed[]> =>
+  (await system.api.get<{ entries: readonly Changed[] }>(`/api/v1/inbox?${query}`)).body.entries;
+
+const auditOf = async (path: string): Promise<readonly string[]> => {
+  const rows = await system.db.query<{ change: string }>(sql`
+    SELECT detail ->> 'change' AS change FROM audit.events
+    WHERE resource = ${path.replace('/api/v1/', 'console/')} ORDER BY seq`);
+  return rows.map(({ change }) => change);
+};
+
+test('of two people who take an entry one gets it, and the other sees who has it', async () => {
+  await makeMessages('taken.v1', 'v1:00000000000000d1', 1);
+  const path = await entryOf('taken.v1');
+  const answers = await Promise.all(
+    ['ada', 'bob'].map((name) => system.api.post<Changed>(`${path}/assign`, { owner: 'me' }, as(name))),
+  );
+  assert.deepEqual(answers.map(({ status }) => String(status)).toSorted(), ['200', '409']);
+  const winner = answers.find(({ status }) => status === 200)?.body.owner?.subject;
+  const { body } = answers.find(({ status }) => status === 409) as unknown as {
+    body: { error: { code: string }; current: Changed };
+  };
+  assert.deepEqual([body.error.code, body.current.owner?.subject], ['SYS_CONSOLE_CONFLICT', winner]);
+  const again = await system.api.post<Changed>(`${path}/assign`, { owner: 'me' }, as(winner ?? ''));
+  assert.equal(again.status, 200);
+  assert.deepEqual(await auditOf(path), ['assign']);
+  const taken = await system.api.post<Changed>(`${path}/assign`, { owner: 'me', take_over: true }, as('eve'));
+  assert.deepEqual(taken.body.owner, { subject: 'eve', name: 'eve' });
+  assert.deepEqual(
+    (await listed('assignee=eve')).map(({ where }) => where['topic']),
+    ['taken.v1'],
+  );
+  const open = new Set((await listed('assignee=none')).map(({ where }) => where['topic']));
+  assert.ok(open.has('orders.v1') && !open.has('taken.v1'));
+});
+
+test('a snoozed entry comes back when it grows', async () => {
+  await makeMessages('snoozed.v1', 'v1:00000000000000d2', 2);
+  const path = await entryOf('snoozed.v1');
+  const { body } = await system.api.post<Changed>(`${path}/snooze`, { grows_by: 1 }, as('ada'));
+  assert.deepEqual([body.state, body.snooze?.count, body.snooze?.by], ['snoozed', 3, 'ada']);
+  await makeMessages('snoozed.v1', 'v1:00000000000000d2', 1);
+  assert.equal((await listed('state=snoozed')).length, 1);
+  await makeMessages('snoozed.v1', 'v1:00000000000000d2', 1);
+  assert.equal((await listed('state=snoozed')).length, 0);
+  assert.ok((await listed('text=snoozed.v1')).length > 0);
+  const off = await system.api.post<Changed>(`${path}/snooze`, { off: true }, as('ada'));
+  assert.deepEqual([off.body.state, off.body.snooze], ['open', null]);
+  assert.deepEqual(await auditOf(path), ['snooze', 'wake']);
+});
+
+test('what is done by hand needs a reason, and comes back when items arrive after it', async () => {
+  await makeMessages('done.v1', 'v1:00000000000000d3', 2);
+  const path = await entryOf('done.v1');
+  assert.equal((await system.api.post(`${path}/done`, {}, as('ada'))).status, 400);
+  const [one, other] = await Promise.all(
+    ['ada', 'bob'].map((name) =>
+      system.api.post<Changed>(`${path}/done`, { reason: `fixed by ${name}` }, as(name)),
+    ),
+  );
+  assert.deepEqual([`${one?.status}`, `${other?.status}`].toSorted(), ['200', '409']);
+  const done = (await listed('state=done')).find(({ where }) => where['topic'] === 'done.v1');
+  assert.match(done?.done?.reason ?? '', /^fixed by (ada|bob)$/);
+  const { body: conflict } = await system.api.post<{ error: { code: string } }>(
+    `${path}/snooze`,
+    {},
+    as('ada'),
+  );
+  assert.equal(conflict.error.code, 'SYS_CONSOLE_CONFLICT');
+  assert.deepEqual(await auditOf(path), ['done']);
+  await makeMessages('done.v1', 'v1:00000000000000d3', 1);
+  const back = (await listed('text=done.v1'))[0];
+  assert.deepEqual([back?.state, back?.badges.includes('back')], ['open', true]);
+});
+
+test('notes are bounded, repeatable by id, and deleted by their author alone', async () => {
+  await makeMessages('noted.v1', 'v1:00000000000000d4', 4);
+  const path = await entryOf('noted.v1');
+  const note = { id: randomUUID(), text: 'the provider knows' };
+  for (let n = 0; n < 2; n += 1)
+    assert.equal((await system.api.post(`${path}/notes`, note, as('ada'))).status, 200);
+  const other = await system.api.post(`${path}/notes`, { ...note, text: 'another' }, as('ada'));
+  assert.equal(other.status, 409);
+  const { body } = await system.api.get<{
+    notes: number;
+    notes_list: readonly { author: string; text: string }[];
+    samples: readonly { link: string }[];
+  }>(path);
+  assert.deepEqual(
+    [body.notes, body.notes_list.map(({ author, text }) => [author, text]), body.samples.length],
+    [1, [['ada', 'the provider knows']], 3],
+  );
+  assert.match(body.samples[0]?.link ?? '', /^\/dlq\/messages\/[0-9a-f-]{36}$/);
+  const long = await system.api.post(`${path}/notes`, { text: 'x'.repeat(2001) }, as('ada'));
+  assert.equal(long.status, 400);
+  await system.db.query(sql`
+    INSERT INTO console.inbox_notes (entry_id, author, author_name, text)
+    SELECT ${path.replace('/api/v1/inbox/', '')}, 'x', 'x', 'y' FROM generate_series(1, 99)`);
+  assert.equal((await system.api.post(`${path}/notes`, { text: 'one more' }, as('ada'))).status, 409);
+  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('bob'))).status, 403);
+  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('ada'))).status, 200);
+  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('ada'))).status, 404);
+  assert.deepEqual(await auditOf(path), ['note', 'delete_note']);
+});
+
+test('an entry that does not exist is not found, and ids that are none are refused', async () => {
+  const unknown = `/api/v1/inbox/messages.${'x'.repeat(32)}`;
+  assert.equal((await system.api.get(unknown)).status, 404);
+  assert.equal((await system.api.post(`${unknown}/done`, { reason: 'x' })).status, 404);
+  assert.equal((await system.api.get('/api/v1/inbox/messages.x')).status, 400);
+});
+
+test('views are their own person’s until they are shared, and lead nowhere else', async () => {
+  type View = Readonly<{ id: string; name: string; url: string; shared: boolean; owner: string }>;
+  const view = { name: 'dead payments', url: '/dlq/messages?q=topic%3Apayments.v1' };
+  const first = await system.api.post<View>('/api/v1/views', view, as('ada'));
+  assert.equal(first.status, 200, first.text);
+  const again = await system.api.post<View>('/api/v1/views', view, as('ada'));
+  assert.equal(again.body.id, first.body.id);
+  const taken = await system.api.post('/api/v1/views', { ...view, url: '/inbox' }, as('ada'));
+  assert.equal(taken.status, 409);
+  const evil = await system.api.post('/api/v1/views', { name: 'x', url: '//evil.example/inbox' }, as('ada'));
+  assert.equal(evil.status, 400);
+  const seenBy = async (name: string): Promise<readonly string[]> =>
+    (await system.api.get<{ views: readonly View[] }>('/api/v1/views', as(name))).body.views.map(
+      (one) => one.name,
+    );
+  assert.deepEqual([await seenBy('ada'), await seenBy('bob')], [['dead payments'], []]);
+  const path = `/api/v1/views/${first.body.id}`;
+  assert.equal((await system.api.delete(path, as('bob'))).status, 404);
+  const shared = await system.api.post<View>(
+    '/api/v1/views',
+    { name: 'mine', url: '/inbox', shared: true },
+    as('ada'),
+  );
+  assert.deepEqual(await seenBy('bob'), ['mine']);
+  assert.equal((await system.api.delete(`/api/v1/views/${shared.body.id}`, as('bob'))).status, 403);
+  assert.equal((await system.api.delete(path, as('ada'))).status, 200);
+  assert.equal((await system.api.delete(path, as('ada'))).status, 404);
+  const acts = await system.db.query<{ action: string }>(sql`
+    SELECT action FROM audit.events WHERE resource = ${`console/views/${first.body.id}`} ORDER BY seq`);
+  assert.deepEqual(
+    acts.map(({ action }) => action),
+    ['console:views:keep', 'console:views:change'],
+  );
+});

@@ -17,7 +17,7 @@ export type ApiClient = Readonly<{
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer<Body>>;
-  delete<Body = unknown>(path: string): Promise<Answer<Body>>;
+  delete<Body = unknown>(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer<Body>>;
   /** The path and the body go out byte for byte, without the tidying that URL and JSON would do. */
   raw(request: RawRequest): Promise<Answer>;
 }>;
@@ -56,7 +56,7 @@ export function createApiClient(baseUrl: string, always: Readonly<Record<string,
         headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
-    delete: (path) => send(path, { method: 'DELETE' }),
+    delete: (path, headers = {}) => send(path, { method: 'DELETE', headers }),
     raw: (request) => sendRaw(baseUrl, request),
   };
 }

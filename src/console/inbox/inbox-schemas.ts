@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { inboxKinds, inboxSlices } from '../../kernel/inbox/inbox-group.ts';
 import { AsOf, closed, nullable, Timestamp } from '../../platform/http/schema-parts.ts';
+import { ENTRY_ID_PATTERN } from './entry-id.ts';
 import { badges, entryStates } from './entry-state.ts';
 import { rankCodes } from './rank.ts';
 
@@ -28,9 +29,14 @@ export const InboxQuery = Type.Object(
   closed,
 );
 
+export const EntryParams = Type.Object(
+  { id: Type.String({ maxLength: 128, pattern: ENTRY_ID_PATTERN }) },
+  closed,
+);
+
 const text = (example: string) => Type.Optional(Type.String({ examples: [example] }));
 
-const entryFields = {
+export const entryFields = {
   id: Type.String({ examples: ['messages.q0m3Xk7J1n8rT2vY5bZc9dF4gH6jKpLs'] }),
   kind: Type.Enum([...inboxKinds]),
   slice: Type.Enum([...inboxSlices]),
@@ -102,7 +108,7 @@ const entryFields = {
   link: Type.String({ examples: ['/dlq/redrives/new?q=fingerprint%3Av1%3A7f3c0a9b2d4e6f81'] }),
 };
 
-const EntrySchema: TSchema = Type.Object(entryFields, { title: 'InboxEntry' });
+export const EntrySchema: TSchema = Type.Object(entryFields, { title: 'InboxEntry' });
 
 export const InboxSchema: TSchema = Type.Object(
   {

@@ -111,8 +111,13 @@ type EntryInput = Readonly<{
 const undecided = { snooze: null, done: null };
 const unseen = { firstSeenAt: null, goneAt: null, backAt: null };
 
-function entryOf({ masks }: Pick<InboxDeps, 'masks'>, { id, group, part, stored, now }: EntryInput): Entry {
-  const decision = stored?.decision ?? undecided;
+export function entryOf(
+  { masks }: Pick<InboxDeps, 'masks'>,
+  { id, group, part, stored, now }: EntryInput,
+): Entry {
+  // What was decided about items that are gone says nothing about new ones.
+  const isBack = stored !== null && stored.seen.goneAt !== null;
+  const decision = stored === null || isBack ? undecided : stored.decision;
   return {
     id,
     group,
@@ -142,7 +147,7 @@ async function goneEntries(
 }
 
 /** An entry without items is done, whatever was decided about it before. */
-function goneEntry(
+export function goneEntry(
   deps: Pick<InboxDeps, 'masks'>,
   { part, stored, now }: Readonly<{ part: InboxPart; stored: StoredEntry; now: Date }>,
 ): Entry {

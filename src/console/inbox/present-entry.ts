@@ -17,7 +17,7 @@ export function presentList(deps: Pick<InboxDeps, 'masks'>, list: InboxList): Js
   };
 }
 
-function presentEntry({ masks }: Pick<InboxDeps, 'masks'>, entry: Entry): Json {
+export function presentEntry({ masks }: Pick<InboxDeps, 'masks'>, entry: Entry): Json {
   const { group, stored, rank, state } = entry;
   const own = masks[group.slice];
   return {

@@ -42,7 +42,7 @@ export async function listMessageGroups(
   };
 }
 
-function messageGroups(names: NameFilter): Sql {
+export function messageGroups(names: NameFilter): Sql {
   return sql`
     WITH unroutable AS MATERIALIZED (
       SELECT t.fingerprint, t.original_topic AS topic, count(*) AS messages

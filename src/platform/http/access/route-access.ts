@@ -21,7 +21,7 @@ export type NeedsPermission = Readonly<{
  */
 export type ListScope =
   | Readonly<{ by: Dimension; in: 'list' | 'selection' }>
-  | Readonly<{ by: 'any'; in: 'list' }>;
+  | Readonly<{ by: 'any'; in: 'list' | 'selection' }>;
 
 /** The request is about items with these names; undefined if there is no such item. */
 export type ItemScope = Readonly<{
