@@ -16,7 +16,10 @@ const changes: readonly (readonly [string, string])[] = [
     `shared_buffers: '512MB'`,
     `shared_buffers: '512MB', shared_preload_libraries: 'pg_stat_statements', 'pg_stat_statements.track': 'all', 'pg_stat_statements.max': '10000'`,
   ],
-  [`const db = connectTo(postgres.url);`, `globalThis.benchPostgres = postgres; const db = connectTo(postgres.url);`],
+  [
+    `const db = connectTo(postgres.url);`,
+    `globalThis.benchPostgres = postgres; const db = connectTo(postgres.url);`,
+  ],
   [
     `const begin = performance.now();`,
     `const endCost = await globalThis.beginCost(); const begin = performance.now();`,
@@ -31,7 +34,8 @@ registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
     if (!url.endsWith('/bench/support.ts')) return loaded;
-    let source = String(loaded.source);
+    if (loaded.source === null || loaded.source === undefined) throw new Error('bench/support.ts is empty');
+    let source = typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
     for (const [before, after] of changes) {
       if (!source.includes(before)) throw new Error(`bench/support.ts has no line ${before}`);
       source = source.replace(before, () => after);
@@ -95,7 +99,14 @@ function serverTicks(postmaster: number): number {
   return ticks;
 }
 
-type Statement = Readonly<{ calls: string; rows: string; ms: number; blocks: string; wal: string; query: string }>;
+type Statement = Readonly<{
+  calls: string;
+  rows: string;
+  ms: number;
+  blocks: string;
+  wal: string;
+  query: string;
+}>;
 
 async function readStatements(client: Client): Promise<readonly Statement[]> {
   const { rows } = await client.query<Statement>(

@@ -14,15 +14,19 @@ import { openPostgres } from './support.ts';
  * at the same time, each in a process and a database of its own, notified by PostgreSQL, with two queues; ours has a
  * destination of the outbox besides. Goals for ours: at most 5 transactions a second and 1 % of a core. Reads /proc, so
  * it needs Linux.
- * node bench/idle.ts [seconds]
+ * node bench/idle.ts [seconds] [statements: how many of ours to list, by calls; 0]
  */
 const seconds = Number(process.argv[2] ?? 60);
+const listed = Number(process.argv[3] ?? 0);
 /** Start-up, the first round of each loop, and pauses that grow while nothing is found. */
 const quietAfterMs = 45_000;
 const ticksPerSecond = 100;
 const target = 'http://127.0.0.1:9/';
 
-const ground = await openPostgres({ max_connections: '200' });
+const ground = await openPostgres({
+  max_connections: '200',
+  ...(listed > 0 ? { shared_preload_libraries: 'pg_stat_statements' } : {}),
+});
 const urlOf = (database: string): string => Object.assign(new URL(ground.url), { pathname: database }).href;
 const peer = fileURLToPath(new URL('idle-peer.ts', import.meta.url));
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -48,6 +52,8 @@ try {
     running.push({ ...contender, pid: await start(contender) });
   }
   await wait(quietAfterMs);
+  if (listed > 0) await ground.db.query(sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`);
+  if (listed > 0) await ground.db.query(sql`SELECT pg_stat_statements_reset()`);
   const before = await Promise.all(running.map(measure));
   const beganMs = performance.now();
   await wait(seconds * 1000);
@@ -66,6 +72,7 @@ try {
     );
   }
   process.stdout.write('  goals for ours: 5 transactions/s, 1 % of a core\n');
+  if (listed > 0) await listStatements('idle_ours', passed);
 } finally {
   for (const child of children) child.kill('SIGTERM');
   await Promise.all(children.filter(({ exitCode }) => exitCode === null).map((child) => once(child, 'exit')));
@@ -94,6 +101,15 @@ async function start({ name, database, args, env }: Contender): Promise<number> 
       return child.pid ?? NaN;
     }
   throw new Error(`${name} ended before it was ready`);
+}
+
+async function listStatements(database: string, passed: number): Promise<void> {
+  const rows = await ground.db.query<{ calls: bigint; query: string }>(sql`
+    SELECT s.calls, left(regexp_replace(s.query, '[[:space:]]+', ' ', 'g'), 140) AS query
+    FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+    WHERE d.datname = ${database} ORDER BY s.calls DESC LIMIT ${listed}`);
+  for (const { calls, query } of rows)
+    process.stdout.write(`  ${(Number(calls) / passed).toFixed(2).padStart(6)} calls/s  ${query}\n`);
 }
 
 async function measure({ database, pid }: Contender & Readonly<{ pid: number }>) {
