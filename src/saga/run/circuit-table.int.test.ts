@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { emptySagas } from '../../../tests/support/empty-sagas.ts';
 import { openSagaScene, stepOf, type SagaScene } from '../../../tests/support/saga-engine.ts';
 import { sql } from '../../platform/postgres/sql.ts';
-import { endProbe, openCircuit, wakeProbe, type EndedProbe } from './circuit-table.ts';
+import { endProbe, hasWork, openCircuit, wakeProbe, type EndedProbe } from './circuit-table.ts';
 
 let at: SagaScene;
 before(async () => void (at = await openSagaScene()));
@@ -59,4 +59,12 @@ test('the end of an earlier probe does not change the current one', async () => 
   assert.deepEqual(await probesOf(), [1, null]);
   await endShop(null, 'failed');
   assert.deepEqual(await probesOf(), [2, null]);
+});
+
+test('there is work while there is a circuit, or a saga that waits for a service', async () => {
+  assert.equal(await hasWork(at.db), true);
+  await at.db.query(sql`DELETE FROM saga.service_circuits`);
+  assert.equal(await hasWork(at.db), false);
+  await waitingSaga();
+  assert.equal(await hasWork(at.db), true);
 });

@@ -127,6 +127,14 @@ export async function wakeProbe(db: Database, service: string): Promise<'woken' 
   });
 }
 
+/** Whether there is a circuit, or a saga that waits for a service: all that an idle server asks. */
+export async function hasWork(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM saga.service_circuits)
+        OR EXISTS (SELECT 1 FROM saga.saga_states WHERE waiting_for IS NOT NULL) AS found`);
+  return row?.found === true;
+}
+
 /** Wakes up to `limit` sagas that wait for a service whose circuit is closed; returns how many. */
 export async function wakeWaiting(db: Database, limit: number): Promise<number> {
   return db.transaction(async (tx) => {

@@ -82,6 +82,7 @@ export function createServiceOutages({ db, worker, clock, log, services, resume 
 
 function circuitActions(db: Database): CircuitActions {
   return {
+    hasWork: () => table.hasWork(db),
     listCircuits: () => table.listCircuits(db),
     wakeProbe: (service) => table.wakeProbe(db, service),
     wakeWaiting: (limit) => table.wakeWaiting(db, limit),

@@ -13,6 +13,7 @@ function scene(more: Partial<WatchDeps> = {}) {
   const watch = createCircuitWatch(
     {
       circuits: {
+        hasWork: async () => true,
         listCircuits: async () => [...circuits.values()],
         wakeProbe: async () => scripted.probe,
         wakeWaiting: async () => done.push('wake'),

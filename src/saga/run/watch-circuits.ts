@@ -6,6 +6,8 @@ export type Resumed = 'resumed' | 'left' | 'busy';
 
 /** The functions of circuit-table.ts, on one database. */
 export type CircuitActions = Readonly<{
+  /** Whether there is a circuit, or a saga that waits for a service. */
+  hasWork(): Promise<boolean>;
   listCircuits(): Promise<readonly KnownCircuit[]>;
   wakeProbe(service: string): Promise<'woken' | 'busy' | 'none'>;
   wakeWaiting(limit: number): Promise<number>;
@@ -85,14 +87,14 @@ export function createCircuitWatch(
 
   /** Returns whether there was anything to do. */
   const round = async (): Promise<boolean> => {
+    if (!(await circuits.hasWork())) return false;
     // First of all, so that they do not wait for a connection to another service.
-    const woken = await circuits.wakeWaiting(perRound);
-    const known = await circuits.listCircuits();
-    for (const circuit of known)
+    await circuits.wakeWaiting(perRound);
+    for (const circuit of await circuits.listCircuits())
       await look(circuit).catch((error: unknown) =>
         deps.onError(`watching the circuit of ${circuit.service}`, error),
       );
-    return woken > 0 || known.length > 0;
+    return true;
   };
 
   return {
