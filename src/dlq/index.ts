@@ -290,7 +290,7 @@ function createPublish(broker: Broker, metrics: Metrics, timeoutMs: number): Pub
   };
 }
 
-function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logger): readonly Service[] {
+function createMaintenance({ db, worker, wake, metrics, options }: DlqDeps, log: Logger): readonly Service[] {
   const archived = metrics.counter({ name: 'dlq_archived_total', help: 'Messages moved to the archive.' });
   const gauges = createGauges(worker, {
     name: 'dlq.gauges',
@@ -299,7 +299,7 @@ function createMaintenance({ db, worker, metrics, options }: DlqDeps, log: Logge
   });
   const always = [
     gauges,
-    createMessageIndexer(worker, log),
+    createMessageIndexer(worker, wake, log),
     createRedriveRetention(worker, log),
     createGroupRetention(worker, log),
   ];

@@ -8,18 +8,21 @@ import { troubleOf } from '../../platform/postgres/sqlstate.ts';
 import type { Logger } from '../../platform/telemetry/logger.ts';
 import { createNamedLease } from '../../platform/work/named-lease.ts';
 import { storeBatch } from '../../platform/work/store-batch.ts';
+import type { Wake } from '../../platform/work/wake.ts';
 import type { Worker } from '../../platform/work/work.ts';
 
 /**
  * Writes what filters and the full-text search read, behind ingest. Triggers queue the messages; one process at a time
  * takes them from the queue, new ones before those that were there before the index. A batch and its queue entries
- * change in one statement, so that a crash repeats the batch.
+ * change in one statement, so that a crash repeats the batch. While messages arrive it looks every second; after a
+ * quiet minute it waits for the triggers to notify it.
  */
-export function createMessageIndexer(worker: Worker, log: Logger): Service {
+export function createMessageIndexer(worker: Worker, wake: Wake, log: Logger): Service {
   return createNamedLease(worker, {
     name: 'dlq.indexer',
     async work(signal, beat) {
-      let busyMs = -Infinity;
+      let indexedAtMs = -Infinity;
+      let isAnnounced = false;
       while (!signal.aborted) {
         const startMs = performance.now();
         const indexed = await indexBatch(worker.db, (id, error) =>
@@ -27,9 +30,17 @@ export function createMessageIndexer(worker: Worker, log: Logger): Service {
         );
         beat();
         const nowMs = performance.now();
-        if (indexed > 0) busyMs = nowMs;
-        const idleMs = nowMs - busyMs < busyForMs ? pollMs : idlePollMs;
-        await sleep(indexed > 0 ? Math.min((nowMs - startMs) * pausePerBatch, pollMs) : idleMs, signal);
+        if (indexed > 0) indexedAtMs = nowMs;
+        if (indexed > 0) await sleep(Math.min((nowMs - startMs) * pausePerBatch, pollMs), signal);
+        else if (nowMs - indexedAtMs < busyForMs) await sleep(pollMs, signal);
+        else {
+          // Messages that were queued before this process announced itself as waiting are found by a short poll.
+          const waitMs = isAnnounced && wake.isListening() ? maxIdleMs : idlePollMs;
+          const isNotified: boolean = await wake.wait(indexChannel, waitMs, signal);
+          isAnnounced = !isNotified;
+          continue;
+        }
+        isAnnounced = false;
       }
     },
     onError: (error) => log.warn({ err: error, lease: 'dlq.indexer' }, 'failed to index messages'),
@@ -38,8 +49,12 @@ export function createMessageIndexer(worker: Worker, log: Logger): Service {
 
 /** How late a search finds a new message. */
 const pollMs = 1000;
-/** Without new messages for a while an idle server asks less often. */
+/** The triggers that queue messages use the same name. */
+const indexChannel = 'dlq_index';
+/** Without new messages for a while, and without LISTEN. */
 const idlePollMs = 5000;
+/** With LISTEN, for an entry that was queued without a notification. */
+const maxIdleMs = 30_000;
 /** Dead letters come in bursts, with pauses between them. */
 const busyForMs = 60_000;
 /** A backlog must not slow down ingest and retries. */
