@@ -73,3 +73,27 @@ test('when the LISTEN connection is lost, workers look at once and poll', async 
   const { created_at, started_at } = await scene.becomes(jobId, 'completed');
   assert.ok((started_at?.getTime() ?? Infinity) - created_at.getTime() < 2500);
 });
+
+/** As measured by `bench/idle.ts`, beside others. */
+const maxIdleTransactionsPerSecond = 5;
+
+test('a server with nothing to do makes few transactions', async (t) => {
+  const target = { type: 'http', url: 'http://127.0.0.1:9/' };
+  const env = { OUTBOX_DESTINATIONS: JSON.stringify({ broker: target }) };
+  const queues = { push: { ...fastQueue, target }, reports: { ...fastQueue, target } };
+  const jobs = await startJobsSystem({ queues, env });
+  t.after(() => jobs.drop());
+  await untilIdle(jobs);
+  // Until all loops have found nothing twice.
+  await delay(10_000);
+  const count = async (): Promise<number> => {
+    const [row] = await jobs.system.db.query<{ count: number }>(sql`
+      SELECT (xact_commit + xact_rollback)::float8 AS count FROM pg_stat_database WHERE datname = current_database()`);
+    return row?.count ?? assert.fail('no row');
+  };
+  const [before, beganMs] = [await count(), performance.now()];
+  await delay(20_000);
+  const perSecond = ((await count()) - before) / ((performance.now() - beganMs) / 1000);
+  t.diagnostic(`${perSecond.toFixed(1)} transactions/s`);
+  assert.ok(perSecond <= maxIdleTransactionsPerSecond, `${perSecond} transactions/s`);
+});
