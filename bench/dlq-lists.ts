@@ -2,7 +2,7 @@ import { countFacets } from '../src/dlq/browse/count-facets.ts';
 import { findGroup } from '../src/dlq/browse/find-group.ts';
 import { listGroups, type GroupFilter } from '../src/dlq/browse/list-groups.ts';
 import { listMessages } from '../src/dlq/browse/list-messages.ts';
-import { listTopics } from '../src/dlq/browse/list-topics.ts';
+import { listTopics } from '../src/dlq/browse/topics/list-topics.ts';
 import { suggestedFields, suggestValues } from '../src/dlq/browse/suggest/suggest-values.ts';
 import type { MessageFilter } from '../src/dlq/message-filter.ts';
 import { indexAll } from '../src/dlq/upkeep/index-messages.ts';

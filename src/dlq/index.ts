@@ -1,6 +1,4 @@
-import { trace } from '@opentelemetry/api';
 import type { Clock } from '../kernel/clock.ts';
-import { messageOf } from '../kernel/errors.ts';
 import { compileGlobs } from '../kernel/glob/match-glob.ts';
 import type { Rights } from '../kernel/access/rights.ts';
 import type { Service } from '../kernel/service.ts';
@@ -24,7 +22,6 @@ import { hasRow, type Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { MasterKey } from '../platform/protect/master-key.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
-import { endSpan, startSend } from '../platform/telemetry/message-spans.ts';
 import { createDecoder } from './ingest/decoding/decode-dead-letter.ts';
 import { isJsonForPostgres } from './ingest/decoding/json-view.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
@@ -33,12 +30,12 @@ import { getVersion, newestVersion } from './browse/read-versions.ts';
 import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
 import { decideMessages } from './decide/decide-messages.ts';
 import { addDecideRoutes } from './decide/routes.ts';
-import type { Publish } from './redrive/publish-claimed.ts';
 import type { RetryAllDeps } from './redrive/retry-all.ts';
+import { createPublish } from './redrive/create-publish.ts';
 import { createRedriveRunner } from './redrive/planned/redrive-runner.ts';
 import { createPolicies } from './redrive/policies/create-policies.ts';
 import type { RetryPolicy } from './redrive/policies/policies-table.ts';
-import { addPolicyRoutes } from './redrive/policies/policy-routes.ts';
+import { addPolicyRoutes, createPolicyFinder } from './redrive/policies/policy-routes.ts';
 import { addRedrivePlanRoutes, type RedriveRouteDeps } from './redrive/planned/redrive-routes.ts';
 import { addRedriveRoutes } from './redrive/routes.ts';
 import { attemptEnds, reapAttempts } from './redrive/settle-messages.ts';
@@ -122,7 +119,6 @@ export type Dlq = Readonly<{
   checks: readonly HealthCheck[];
 }>;
 
-const tracer = trace.getTracer('redrive');
 /** How late an expired attempt is ended; leases last tens of seconds. */
 const reapEveryMs = 2000;
 /** How many messages a bulk retry claims at once; a process that dies leaves at most these in doubt. */
@@ -210,7 +206,7 @@ function addRoutes(
   // Payloads are JSON text from PostgreSQL and are sent as they are: a serializer would round their numbers.
   app.setReplySerializer((payload) => stringifyWithRaw(payload));
   const shared = { db, broker, payloads, masking, isJson: isJsonForPostgres };
-  addBrowseRoutes(app, shared);
+  addBrowseRoutes(app, { ...shared, findPolicies: createPolicyFinder(db, isDeadLetterTopic) });
   addRedriveRoutes(app, { ...retryDeps, rights: planned.rights });
   addRedrivePlanRoutes(app, { ...shared, ...planned, stopping, hasBroker: broker !== null });
   addPolicyRoutes(app, db);
@@ -270,23 +266,6 @@ function createRetryDeps(
     onAttempt: (outcome) => retries.inc({ outcome }),
     onRetriedAll: (topic, result) => log.info({ topic, ...result }, 'retried topic'),
     onSettleRetry: (error) => log.warn({ err: error }, 'retrying settle'),
-  };
-}
-
-function createPublish(broker: Broker, metrics: Metrics, timeoutMs: number): Publish {
-  return async (records) => {
-    const spans = records.map((record) => startSend(tracer, record.topic, record));
-    const results = await broker.publish(records, { timeoutMs }).catch((error: unknown) => {
-      for (const span of spans) endSpan(span, messageOf(error));
-      throw error;
-    });
-    records.forEach(({ topic }, i) => {
-      const result = results[i];
-      if (result?.result === 'acked') metrics.kafkaProduced(topic);
-      if (spans[i] !== undefined)
-        endSpan(spans[i], result?.result === 'acked' ? null : (result?.result ?? 'no result'));
-    });
-    return results;
   };
 }
 

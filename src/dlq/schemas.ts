@@ -2,7 +2,6 @@ import { Type, type TSchema } from 'typebox';
 import { PaginationSchema, pageParameters } from '../platform/http/page-schema.ts';
 import {
   checkedAs,
-  AsOf,
   closed,
   Instant,
   nullable,
@@ -212,22 +211,6 @@ export const HistorySchema: TSchema = Type.Object({
   truncated: Type.Optional(
     Type.Literal(true, { description: 'Only if there are more than the 10 000 entries listed.' }),
   ),
-});
-
-export const TopicsSchema: TSchema = Type.Object({
-  topics: Type.Array(
-    Type.Object({
-      topic: Type.String({ examples: ['orders.dlq.v1'] }),
-      total: Type.Integer({ examples: [1] }),
-      counts: Type.Object(Object.fromEntries(statuses.map((status) => [status, Type.Integer()]))),
-      oldest_pending_at: nullable(Timestamp),
-      arrived_per_minute: Type.Number(),
-    }),
-  ),
-  truncated: Type.Optional(
-    Type.Literal(true, { description: 'Only if there are more than the 10 000 topics listed.' }),
-  ),
-  as_of: AsOf,
 });
 
 export const SourcesSchema: TSchema = Type.Object({

@@ -1,6 +1,5 @@
 import { MailWarning } from 'lucide-react';
 import { defineFeature } from '../../components/feature.ts';
-import { commandRoute } from '../../components/navigation/command-page.tsx';
 import { lazyPage, redirectRoute } from '../../components/navigation/routes.ts';
 import { dlqTexts as texts } from './texts/dlq-texts.ts';
 
@@ -28,7 +27,7 @@ export const dlq = defineFeature(texts, {
       async () => import('./messages/edit/edit-message-page.tsx'),
       'EditMessagePage',
     ),
-    commandRoute(root, { path: '/dlq/topics', texts, title: 'topics', command: 'dlq topics' }),
+    lazyPage(root, '/dlq/topics', async () => import('./topics/topics-page.tsx'), 'TopicsPage'),
     lazyPage(root, '/dlq/redrives', async () => import('./redrives/redrives-page.tsx'), 'RedrivesPage'),
     lazyPage(
       root,

@@ -8,7 +8,7 @@ import type { MessageFilter } from '../message-filter.ts';
 import { indexAll } from '../upkeep/index-messages.ts';
 import { countFacets } from './count-facets.ts';
 import { listMessages } from './list-messages.ts';
-import { listTopics } from './list-topics.ts';
+import { listTopics } from './topics/list-topics.ts';
 import { suggestedFields, suggestValues, type SuggestedField } from './suggest/suggest-values.ts';
 
 let database: TestDatabase;
@@ -78,9 +78,18 @@ test('no list, count or summary has to read the whole table', async () => {
     await countFacets(db, filter);
   }
   await listTopics(db);
+  await listTopics(db, { topic: 'topic-7.v1' });
   assert.ok(plans.length > 2 * filters.length);
   for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on (?:dlq_messages|message_facets)/);
   assert.ok(plans.some((plan) => plan.includes('Bitmap Index Scan on idx_dlq_facets_search')));
+});
+
+test('a topic says where its messages came from, and how many of them have no route', async () => {
+  const { topics } = await listTopics(database.db, { topic: 'topic-0.v1' });
+  assert.deepEqual(
+    topics.map(({ topic, sources, unroutable }) => ({ topic, sources, unroutable })),
+    [{ topic: 'topic-0.v1', sources: ['topic-0.dlq.v1'], unroutable: 20 }],
+  );
 });
 
 test('no suggestion has to read the whole table', async () => {

@@ -1,9 +1,10 @@
 import type { Header } from '../../kernel/broker-record.ts';
 import type { Masks } from '../../kernel/protect/protection.ts';
 import { redriveIdOf } from '../domain/redrive.ts';
+import type { PolicyState } from '../domain/retry-policy.ts';
 import { isText, timestamp, type Json } from '../present.ts';
 import type { MessageBody } from '../stored-message.ts';
-import type { TopicSummary } from './list-topics.ts';
+import type { TopicSummary } from './topics/list-topics.ts';
 import type { HistoryEntry } from './message-history.ts';
 import type { VersionFacts, VersionSummary, WholeVersion } from './read-versions.ts';
 
@@ -67,7 +68,10 @@ export function presentHistory(entry: HistoryEntry, masks: Masks): Json {
   };
 }
 
-export function presentTopic(summary: TopicSummary): Json {
+/** A retry policy whose patterns match a topic. */
+export type TopicPolicy = Readonly<{ name: string; state: PolicyState }>;
+
+export function presentTopic(summary: TopicSummary, policies: readonly TopicPolicy[]): Json {
   const { PENDING, RETRYING, RESOLVED, DEAD } = summary.counts;
   return {
     topic: summary.topic,
@@ -75,5 +79,8 @@ export function presentTopic(summary: TopicSummary): Json {
     counts: summary.counts,
     oldest_pending_at: timestamp(summary.oldestPendingAt),
     arrived_per_minute: summary.arrivedPerMinute,
+    unroutable: summary.unroutable,
+    sources: summary.sources,
+    policies,
   };
 }

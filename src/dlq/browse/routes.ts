@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { NameFilter } from '../../kernel/access/scope.ts';
 import type { Broker } from '../../platform/broker/port.ts';
 import { namesFor } from '../../platform/http/access/guard-access.ts';
 import type { HttpApp } from '../../platform/http/http-app.ts';
@@ -15,10 +16,11 @@ import { accountSources, sourceScope } from '../sources.ts';
 import { historyScope, messageScope, parseMessageId } from '../stored-message.ts';
 import { getMessage, measureMessage } from './find-message.ts';
 import { addGroupRoutes } from './group-routes.ts';
-import { listTopics } from './list-topics.ts';
+import { listTopics } from './topics/list-topics.ts';
+import { TopicsQuery, TopicsSchema } from './topics/topic-schemas.ts';
 import { getHistory, measureHistory } from './message-history.ts';
 import { addMessageListRoutes } from './message-list-routes.ts';
-import { presentHistory, presentTopic } from './present-details.ts';
+import { presentHistory, presentTopic, type TopicPolicy } from './present-details.ts';
 import { presentAccount, presentSource, presentVerification } from './present-source.ts';
 import { addVersionRoutes, type VersionDeps } from './version-routes.ts';
 import { createSourceVerifier } from './verify-source.ts';
@@ -30,7 +32,12 @@ const tables: readonly TableWithIds[] = [
   { table: sql`dlq.dlq_messages_archive`, id: sql`id`, isArchive: true, name: sql`t.original_topic` },
 ];
 
-export type BrowseDeps = VersionDeps & Readonly<{ broker: Broker | null }>;
+export type BrowseDeps = VersionDeps &
+  Readonly<{
+    broker: Broker | null;
+    /** The policies of each topic that somebody may see who sees these names. */
+    findPolicies: (names: NameFilter) => Promise<(topic: string) => readonly TopicPolicy[]>;
+  }>;
 
 export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addTopicsRoute(app, deps);
@@ -50,7 +57,7 @@ export function addBrowseRoutes(app: HttpApp, deps: BrowseDeps): void {
   addSourceRoutes(app, deps);
 }
 
-function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
+function addTopicsRoute(app: HttpApp, { db, findPolicies }: BrowseDeps): void {
   app.get(
     root,
     {
@@ -59,15 +66,22 @@ function addTopicsRoute(app: HttpApp, { db }: BrowseDeps): void {
         operationId: 'listTopics',
         summary: 'List topics with their counts by status',
         description:
-          'Counts the messages of each original topic by status, and shows the oldest pending message and the arrival rate. Lists at most 10 000 topics.',
-        response: { 200: schemas.TopicsSchema },
+          'Counts the messages of each original topic by status, and shows the oldest pending message, the arrival rate, where its messages came from, and the retry policies that match it. Lists at most 10 000 topics.',
+        querystring: TopicsQuery,
+        response: { 200: TopicsSchema },
       },
     },
     async (request, reply) => {
       const asOf = timestamp(await readClock(db));
-      const { topics, isTruncated } = await listTopics(db, namesFor(request));
+      const names = namesFor(request);
+      const policiesOf = await findPolicies(names);
+      const { topics, isTruncated } = await listTopics(db, { names, topic: request.query.topic });
       const more = isTruncated ? { truncated: true } : {};
-      return reply.send({ topics: topics.map(presentTopic), ...more, as_of: asOf });
+      return reply.send({
+        topics: topics.map((one) => presentTopic(one, policiesOf(one.topic))),
+        ...more,
+        as_of: asOf,
+      });
     },
   );
 }

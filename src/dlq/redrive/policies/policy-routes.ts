@@ -2,20 +2,21 @@ import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { namesAllowed } from '../../../kernel/access/principal.ts';
 import { passes, type NameFilter } from '../../../kernel/access/scope.ts';
+import { compileGlobs } from '../../../kernel/glob/match-glob.ts';
 import { namesFor } from '../../../platform/http/access/guard-access.ts';
 import type { ItemScope } from '../../../platform/http/access/route-access.ts';
 import type { Permission } from '../../../kernel/access/permissions.ts';
 import { addActionRoute } from '../../../platform/http/action-route.ts';
 import type { HttpApp } from '../../../platform/http/http-app.ts';
 import { apiRoot } from '../../../platform/http/slice-input.ts';
-import type { Database } from '../../../platform/postgres/database.ts';
-import type { PolicyCommand } from '../../domain/retry-policy.ts';
+import type { Database, Queryable } from '../../../platform/postgres/database.ts';
+import type { PolicyCommand, PolicyState } from '../../domain/retry-policy.ts';
 import { dateOrNull } from '../../instant.ts';
 import { timestamp, type Json } from '../../present.ts';
 import { commandPolicy } from './command-policy.ts';
 import { policyNotFound } from './policies-table.ts';
 import * as schemas from './policy-schemas.ts';
-import { getPolicy, listPolicies, type StoredPolicy } from './read-policies.ts';
+import { getPolicy, listDefinitions, listPolicies, type StoredPolicy } from './read-policies.ts';
 
 const root = `${apiRoot('dlq')}/policies`;
 
@@ -69,8 +70,21 @@ export function addPolicyRoutes(app: HttpApp, db: Database): void {
   });
 }
 
+/** The configured policies that match a topic, in their order; of a dead-letter topic none, as nothing can be retried there. */
+export function createPolicyFinder(db: Queryable, isDeadLetterTopic: (topic: string) => boolean) {
+  return async (names: NameFilter) => {
+    const policies = (await listDefinitions(db))
+      .filter((policy) => isCovered(policy, names))
+      .map(({ name, state, definition }) => ({ name, state, matches: compileGlobs(definition.topics) }));
+    return (topic: string): readonly Readonly<{ name: string; state: PolicyState }>[] =>
+      isDeadLetterTopic(topic)
+        ? []
+        : policies.filter(({ matches }) => matches(topic)).map(({ name, state }) => ({ name, state }));
+  };
+}
+
 /** A narrowed role covers a policy if it covers all topics that the patterns of the policy may match. */
-function isCovered({ definition }: StoredPolicy, names: NameFilter): boolean {
+function isCovered({ definition }: Pick<StoredPolicy, 'definition'>, names: NameFilter): boolean {
   return definition.topics.every((pattern) => passes(names, pattern));
 }
 

@@ -48,6 +48,15 @@ export async function listPolicies(db: Queryable): Promise<readonly StoredPolicy
     SELECT ${columns} FROM dlq.retry_policies p ORDER BY p.place NULLS LAST, p.name LIMIT 1000`);
 }
 
+/** Those that are configured, in their order, without counts. */
+export async function listDefinitions(
+  db: Queryable,
+): Promise<readonly Pick<StoredPolicy, 'name' | 'state' | 'definition'>[]> {
+  return db.query(sql`
+    SELECT p.name, p.state, p.definition FROM dlq.retry_policies p
+    WHERE p.place IS NOT NULL ORDER BY p.place LIMIT 1000`);
+}
+
 export async function getPolicy(db: Queryable, name: string): Promise<StoredPolicy> {
   const [row] = await db.query<StoredPolicy>(sql`
     SELECT ${columns} FROM dlq.retry_policies p WHERE p.name = ${name}`);
