@@ -177,6 +177,7 @@ function createSlices(config: Config, parts: Parts) {
     watched: { dlq: watchedMessages, outbox: watchedOrders, jobs: watchedJobs, sagas: watchedSagas },
     inbox: inboxOf(parts),
     watchRedrives: () => watchRedrives(db, masks.ofAny()),
+    finders: { dlq: dlq.find, outbox: outbox.find, jobs: jobs.find, saga: saga.find },
     system: {
       about: {
         replica: parts.worker.owner,

@@ -7,6 +7,7 @@ import { addLogoutCommand } from './access/logout.ts';
 import { sessionCommands } from './access/sessions.ts';
 import { whoami } from './access/whoami.ts';
 import { auditCommands } from './audit/audit.ts';
+import { find } from './find.ts';
 import { addCompletionCommand } from './completion/completion.ts';
 import { addDevCommand } from './dev.ts';
 import { dlqCommands } from './dlq/dlq.ts';
@@ -97,6 +98,7 @@ export function createProgram(terminal: Terminal): Command {
   program.commandsGroup('Modules:');
   for (const slice of [dlqCommands, outboxCommands, jobsCommands, sagaCommands])
     addSlice(program, terminal, slice);
+  find(program, terminal);
   program.commandsGroup('Access:');
   addSlice(program, terminal, auditCommands);
   addSlice(program, terminal, apiKeyCommands);

@@ -12,6 +12,7 @@ import { createConsoleBuild } from './assets/console-build.ts';
 import { createChangeHub, type HubDeps } from './events/change-hub.ts';
 import type { EventSliceName } from './events/event-slices.ts';
 import { addEventsRoute } from './events/events-route.ts';
+import { addFindRoute, type FindDeps } from './find/find-route.ts';
 import { addInboxRoutes } from './inbox/inbox-routes.ts';
 import type { InboxDeps } from './inbox/list-entries.ts';
 import { addViewRoutes } from './views/view-routes.ts';
@@ -35,6 +36,7 @@ export type ConsoleDeps = Readonly<{
   inbox: Pick<InboxDeps, 'parts' | 'masks'>;
   /** What the page about the whole system shows. */
   system: Omit<SystemDeps, 'db' | 'readiness'>;
+  finders: FindDeps['finders'];
   logger: Logger;
   options: Readonly<{ publicUrl: string | undefined; environment: string; login: string | null }>;
 }>;
@@ -45,7 +47,7 @@ export const consoleMigrations: MigrationSource = {
 };
 
 export function createConsole(deps: ConsoleDeps): Console {
-  const { db, watched, watchRedrives, inbox, system, logger, options } = deps;
+  const { db, watched, watchRedrives, inbox, system, finders, logger, options } = deps;
   const { publicUrl, environment, login } = options;
   const build = createConsoleBuild(logger.child({ part: 'console' }));
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
@@ -66,6 +68,11 @@ export function createConsole(deps: ConsoleDeps): Console {
     addRoutes(app, { stopping, readiness }) {
       addAssetRoutes(app, { state: build.state, facts: { prefix, environment, login } });
       addEventsRoute(app, hub);
+      addFindRoute(app, {
+        db,
+        finders,
+        onError: (error, slice) => logger.warn({ err: error, slice }, 'failed to find items'),
+      });
       addInboxRoutes(app, entries);
       addViewRoutes(app, db);
       addSystemRoutes(app, { db, readiness, ...system });

@@ -27,6 +27,7 @@ import { isJsonForPostgres } from './ingest/decoding/json-view.ts';
 import { stripFailureHeaders } from './ingest/decoding/strip-failure-headers.ts';
 import { findHead, getMessage } from './browse/find-message.ts';
 import { getVersion, newestVersion } from './browse/read-versions.ts';
+import { createMessageFinder } from './browse/find-items.ts';
 import { addBrowseRoutes, reserveMessage } from './browse/routes.ts';
 import { decideMessages } from './decide/decide-messages.ts';
 import { addDecideRoutes } from './decide/routes.ts';
@@ -106,6 +107,8 @@ export type DlqDeps = Readonly<{
 export type Dlq = Readonly<{
   /** Bulk retries end early when `stopping` aborts. */
   addRoutes(app: HttpApp, stopping: AbortSignal): void;
+  /** Messages and redrives, by id, key or trace. */
+  find: ReturnType<typeof createMessageFinder>;
   /** Its stop waits for running retries, even if their clients have disconnected. */
   retries: Service;
   /** Plans and runs redrives; runs in every process with role api or workers. */
@@ -161,6 +164,7 @@ export function createDlq(deps: DlqDeps): Dlq {
 
   return {
     addRoutes: (app, stopping) => addRoutes(app, deps, { ...retryDeps, planned, stopping }),
+    find: createMessageFinder({ db, payloads, masking: deps.maskPayloads('topics', 'dlq:payloads:view') }),
     reader,
     reaper: createReaper({
       slice: 'dlq',

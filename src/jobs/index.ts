@@ -14,6 +14,7 @@ import type { Wake } from '../platform/work/wake.ts';
 import type { Worker } from '../platform/work/work.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { createJobFinder } from './browse/find-items.ts';
 import { addJobRoutes } from './browse/job-routes.ts';
 import { listQueues } from './browse/list-queues.ts';
 import { addQueueRoutes } from './browse/queue-routes.ts';
@@ -78,6 +79,8 @@ export type JobsDeps = Readonly<{
 
 export type Jobs = Readonly<{
   addRoutes(app: HttpApp): void;
+  /** Jobs, by id, dedupe key or trace. */
+  find: ReturnType<typeof createJobFinder>;
   /** Keeps this process's copy of the queue settings; started first, in every process. */
   queues: Service;
   /** Releases jobs of lost workers; in every process that runs jobs or serves them over HTTP. */
@@ -121,6 +124,7 @@ export function createJobs(deps: JobsDeps): Jobs {
   );
   return {
     addRoutes: (app) => addRoutes(app, { ...deps, log, counts, work }),
+    find: createJobFinder({ db, masking: deps.maskPayloads('queues', 'jobs:payloads:view') }),
     queues: createQueueRefresh(queues, { ...deps, log }),
     reaper: createJobsReaper(
       { ...work, onReaped: (job) => counts.reaped(job) },

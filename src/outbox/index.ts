@@ -19,6 +19,7 @@ import type { Logger } from '../platform/telemetry/logger.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { addAcceptRoutes } from './accept/routes.ts';
 import { findReplay, insertOrder } from './accept/insert-order.ts';
+import { createOrderFinder } from './browse/find-items.ts';
 import { findOrder, getOrderDetails } from './browse/find-order.ts';
 import { addBrowseRoutes } from './browse/routes.ts';
 import { addDecideRoutes } from './decide/routes.ts';
@@ -69,6 +70,8 @@ export type OutboxDeps = Readonly<{
 
 export type Outbox = Readonly<{
   addRoutes(app: HttpApp): void;
+  /** Orders, by number, key or trace. */
+  find: ReturnType<typeof createOrderFinder>;
   /** Sends orders to their destinations. */
   delivery: readonly Service[];
   /** Tracks throttles and circuits; runs in every process that sends or shows orders. */
@@ -92,15 +95,12 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const delivery = createDelivery({ ...deps, ...options, log, destinations });
   const { statusOf } = delivery;
 
+  const masking = deps.maskPayloads('destinations', 'outbox:payloads:view');
+
   return {
     addRoutes: (app) =>
-      addOutboxRoutes(app, {
-        db,
-        destinations,
-        statusOf,
-        ledgerTtlMs: options.ledgerTtlMs,
-        masking: deps.maskPayloads('destinations', 'outbox:payloads:view'),
-      }),
+      addOutboxRoutes(app, { db, destinations, statusOf, ledgerTtlMs: options.ledgerTtlMs, masking }),
+    find: createOrderFinder({ db, masking }),
     delivery: delivery.services,
     watch: delivery.watch,
     reaper: createReaper({

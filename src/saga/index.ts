@@ -13,6 +13,7 @@ import { notify, type Wake } from '../platform/work/wake.ts';
 import { sql } from '../platform/postgres/sql.ts';
 import { createWaits } from '../platform/work/wait-for-due.ts';
 import { hasRow, type Worker } from '../platform/work/work.ts';
+import { createSagaFinder } from './browse/find-items.ts';
 import { addSagaRoutes } from './browse/saga-routes.ts';
 import { addServiceRoutes } from './browse/service-routes.ts';
 import { addActionRoutes } from './decide/action-routes.ts';
@@ -75,6 +76,8 @@ export type SagaDeps = Readonly<{
 
 export type Saga = Readonly<{
   addRoutes(app: HttpApp): void;
+  /** Sagas, by id or correlation id. */
+  find: ReturnType<typeof createSagaFinder>;
   /** Registers the workflows of the folder; in every process that runs or shows sagas. */
   workflowFiles: Service;
   /** Runs sagas. */
@@ -142,9 +145,11 @@ export function createSaga(deps: SagaDeps): Saga {
     resume: options.autoResume ? (sagaId, service) => resumeSaga(decide, sagaId, service) : null,
   });
 
+  const masking = deps.maskPayloads('workflows', 'saga:payloads:view');
+
   return {
+    find: createSagaFinder({ db, masking }),
     addRoutes(app) {
-      const masking = deps.maskPayloads('workflows', 'saga:payloads:view');
       addWorkflowRoutes(app, { db, log, services: configured, askMethods });
       addStartRoutes(app, db);
       addSagaRoutes(app, { db, masking });

@@ -1,0 +1,1 @@
+DROP INDEX jobs.idx_job_queue_trace_id;

@@ -1,0 +1,1 @@
+DROP INDEX outbox.idx_outbox_orders_trace_id;

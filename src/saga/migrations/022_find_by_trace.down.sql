@@ -1,0 +1,1 @@
+DROP INDEX saga.idx_saga_states_trace_id;
