@@ -6,6 +6,7 @@ import { useText } from '../../components/text/use-text.ts';
 import { appTexts } from '../texts/app-texts.ts';
 import { Breadcrumb } from './breadcrumb.tsx';
 import { EnvironmentBadge } from './environment-badge.tsx';
+import { FindBox } from './find-box.tsx';
 import { OperationsTray } from './operations-tray.tsx';
 import { SettingsMenu } from './settings-menu.tsx';
 import styles from './top-bar.module.css';
@@ -23,6 +24,7 @@ export function TopBar({ onOpenDrawer }: Readonly<{ onOpenDrawer: () => void }>)
       <Breadcrumb />
       <EnvironmentBadge name={me.environment} />
       <div className={styles['tools']}>
+        <FindBox />
         <OperationsTray />
         <LiveIndicator />
         <SettingsMenu />

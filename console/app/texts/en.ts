@@ -29,6 +29,7 @@ export const en = {
   sessionEndedHint: 'What you see may be old, and nothing can be changed until you log in again.',
   loginAgain: 'Log in again in a new tab',
   environment: (name: string) => `Environment: ${name}`,
+  find: 'Find or do',
   settings: 'Settings',
   settingsOf: (name: string) => `Settings of ${name}`,
   operations: 'Operations',

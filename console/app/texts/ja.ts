@@ -29,6 +29,7 @@ export const ja: TextsLike<typeof en> = {
   sessionEndedHint: '表示は最新でない可能性があります。再度ログインするまで変更できません。',
   loginAgain: '新しいタブでログイン',
   environment: (name) => `環境: ${name}`,
+  find: '検索または実行',
   settings: '設定',
   settingsOf: (name) => `${name} の設定`,
   operations: '実行中の操作',

@@ -45,6 +45,7 @@ export function Button({
         type={type}
         className={styles['button']}
         data-kind={kind}
+        data-action
         aria-disabled={isDisabled || undefined}
         aria-busy={isBusy || undefined}
         aria-describedby={isForbidden ? reasonId : undefined}

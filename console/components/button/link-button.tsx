@@ -31,6 +31,7 @@ export function LinkButton(
       search={search}
       className={styles['button']}
       data-kind={kind}
+      data-action
       aria-keyshortcuts={keys}
       title={hint}
     >

@@ -101,9 +101,13 @@ describeConsole('the activity', (browser) => {
   });
 
   test('what was refused is not listed; who may see it is told where it is', async (t) => {
+    await system.db.transaction((tx) =>
+      recordAct(tx, testAct('jobs:queues:pause'), { resource: 'jobs/queues/refused', outcome: 'denied' }),
+    );
     const page = await openConsole(t, { browser, system, path: '/activity' });
     await page.getByText('npx redrive audit export').waitFor();
-    assert.equal(await page.getByText('denied').count(), 0);
+    await page.locator('[data-row-id]').first().waitFor();
+    assert.equal(await page.getByText('refused', { exact: true }).count(), 0);
     const operator = await openConsole(t, { browser, system, path: '/activity', as: 'sys_operator' });
     await operator.locator('[data-row-id]').first().waitFor();
     assert.equal(await operator.getByText('npx redrive audit').count(), 0);

@@ -94,6 +94,17 @@ describeConsole('redrives', (browser) => {
     await page.getByRole('button', { name: /^Resume/ }).waitFor();
     await page.reload();
     await page.getByText('No message is sent until it is resumed.').waitFor();
+    // Every page shows it at the top, also after a reload.
+    await page.goto(`${system.url}/system`);
+    for (const again of [false, true]) {
+      if (again) await page.reload();
+      await page.getByRole('button', { name: /^Operations: / }).click();
+      const entry = page.getByRole('region', { name: 'Operations' }).getByRole('link', { name: /of 30/ });
+      await entry.getByText('paused').waitFor();
+      if (again) await entry.click();
+    }
+    await page.waitForURL(new RegExp(`/dlq/redrives/${id}$`));
+    await page.getByText('No message is sent until it is resumed.').waitFor();
     await page.keyboard.press('p');
     await page.getByRole('button', { name: /^Pause/ }).waitFor();
     await fill(page, 'Messages per second', '1');

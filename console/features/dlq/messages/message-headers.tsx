@@ -1,37 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { WholeIsProtected } from '../../../components/protection/whole-is-protected.tsx';
-import { useApi } from '../../../components/session/api-context.ts';
-import { useMay } from '../../../components/session/use-may.ts';
 import { LoadedPanel } from '../../../components/states/loaded-panel.tsx';
 import { useText } from '../../../components/text/use-text.ts';
 import { loadedOf } from '../../../lib/loaded.ts';
-import type { Operations } from '../../../lib/server-shapes.ts';
 import styles from './messages.module.css';
 import { messagesTexts } from './texts/messages-texts.ts';
-import { messagePath } from './use-message.ts';
-import { isProtected, type RevealedProps } from './use-payload.ts';
-
-type Raw = Operations['getRawMessage']['answer'];
-type Headers = Raw['headers'] | 'protected';
+import { useHeaders, type Headers } from './use-headers.ts';
+import type { RevealedProps } from './use-payload.ts';
 
 /** All headers in their order, duplicates too. */
 export function MessageHeaders({ message, revealed = null }: RevealedProps) {
-  const api = useApi();
-  const may = useMay('dlq:payloads:view');
-  const { id, version } = message;
-  const query = useQuery({
-    queryKey: ['dlq', 'headers', id, version],
-    queryFn: async ({ signal }): Promise<Headers> => {
-      try {
-        return (await api.get<Raw>(`${messagePath(id)}/raw?version=${version}`, signal)).headers;
-      } catch (error) {
-        if (isProtected(error)) return 'protected';
-        throw error;
-      }
-    },
-    enabled: may.isAllowed && revealed === null,
-    staleTime: Infinity,
-  });
+  const { query, may } = useHeaders(message, revealed);
   if (!may.isAllowed) return <p>{may.reason}</p>;
   if (revealed !== null) return <HeaderTable headers={revealed.headers} />;
   return (
@@ -45,7 +23,7 @@ export function MessageHeaders({ message, revealed = null }: RevealedProps) {
   );
 }
 
-function HeaderTable({ headers }: Readonly<{ headers: Raw['headers'] }>) {
+function HeaderTable({ headers }: Readonly<{ headers: Headers }>) {
   const t = useText(messagesTexts);
   if (headers.length === 0) return <p>{t.noHeaders}</p>;
   return (

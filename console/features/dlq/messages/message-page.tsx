@@ -17,11 +17,12 @@ import { MessageFacts } from './message-facts.tsx';
 import { MessageHeaders } from './message-headers.tsx';
 import { MessageHistory } from './message-history.tsx';
 import { MessagePayload } from './message-payload.tsx';
+import { MessageRelated } from './message-related.tsx';
 import { messagesTexts } from './texts/messages-texts.ts';
 import { messagePath, useMessage } from './use-message.ts';
 import type { RevealedMessage, RevealedProps } from './use-payload.ts';
 
-const tabs = ['error', 'payload', 'headers', 'history'] as const;
+const tabs = ['error', 'payload', 'headers', 'history', 'related'] as const;
 type Tab = (typeof tabs)[number];
 
 /** One dead letter: why it failed, what is in it, what happened to it, and what can be done. */
@@ -44,6 +45,7 @@ export function MessagePage() {
     2: open('payload'),
     3: open('headers'),
     4: open('history'),
+    5: open('related'),
     'Shift+J': go(neighbours?.next),
     'Shift+K': go(neighbours?.previous),
   });
@@ -100,7 +102,13 @@ function Parts({ tab, message }: Readonly<{ tab: Tab; message: Message }>) {
             tabs={tabs.map((one, i) => ({
               to: `/dlq/messages/${id}`,
               search: { tab: one },
-              label: { error: t.error, payload: t.payload, headers: t.headers, history: t.history }[one],
+              label: {
+                error: t.error,
+                payload: t.payload,
+                headers: t.headers,
+                history: t.history,
+                related: t.related,
+              }[one],
               hint: String(i + 1),
               isCurrent: tab === one,
             }))}
@@ -122,5 +130,7 @@ function Part({ tab, ...shown }: RevealedProps & Readonly<{ tab: Tab }>) {
       return <MessageHeaders {...shown} />;
     case 'history':
       return <MessageHistory message={shown.message} />;
+    case 'related':
+      return <MessageRelated {...shown} />;
   }
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { encodeBase64 } from '../../../lib/bytes/base64.ts';
 import { findNeighbours, keepList } from '../../../lib/kept-list.ts';
 import { errorTitle, keyText, missingParts, placeText } from './message-words.ts';
+import { traceOf } from './related/related-of.ts';
 import { splitStack } from '../../../components/stack/split-stack.ts';
 
 test('a key is text, or its first bytes in hexadecimal', () => {
@@ -62,4 +63,14 @@ test('a message knows its neighbours in the list from which it was opened', () =
   });
   expect(findNeighbours('test', 'c')?.next).toBeNull();
   expect(findNeighbours('test', 'x')).toBeNull();
+});
+
+test('the trace of a message is that of its traceparent, if it can be seen', () => {
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const header = (value: string) => [{ key: 'traceparent', value }];
+  expect(traceOf(header(`00-${trace.toUpperCase()}-00f067aa0ba902b7-01`))).toBe(trace);
+  expect(traceOf(header(`00-${trace}`))).toBeNull();
+  expect(traceOf([])).toBeNull();
+  expect(traceOf('protected')).toBeNull();
+  expect(traceOf(undefined)).toBeNull();
 });

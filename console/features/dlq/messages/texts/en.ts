@@ -26,6 +26,7 @@ export const en = {
   payload: 'Payload',
   headers: 'Headers',
   history: 'History',
+  related: 'Related',
   original: 'From',
   unroutable: 'original topic unknown',
   deadLetter: 'Dead letter',

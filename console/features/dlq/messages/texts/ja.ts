@@ -27,6 +27,7 @@ export const ja: TextsLike<typeof en> = {
   payload: 'ペイロード',
   headers: 'ヘッダー',
   history: '履歴',
+  related: '関連',
   original: '発生元',
   unroutable: '元のトピックが不明',
   deadLetter: 'デッドレター',

@@ -1,0 +1,27 @@
+import type { Texts } from '../../../lib/text/catalogue.ts';
+
+export const en = {
+  title: 'Find or do',
+  placeholder: 'An id, a key, a trace, a page or an action',
+  hint: 'Paste an id, a key or a trace id, or type what you want to do. Enter runs what is highlighted.',
+  found: 'Found',
+  actions: 'On this page',
+  pages: 'Go to',
+  recent: 'Recent',
+  nothing: 'Nothing was found. Keys, trace ids and idempotency keys have to be complete.',
+  searching: 'Searching…',
+  resultsOf: (count: number) => (count === 1 ? '1 result' : `${count} results`),
+  unavailable: (slices: string) => `These could not be searched: ${slices}`,
+  failed: (message: string) => `The search failed: ${message}`,
+  message: 'message',
+  redrive: 'redrive',
+  order: 'order',
+  job: 'job',
+  saga: 'saga',
+  byKey: 'by its key',
+  byTrace: 'by its trace',
+  archived: 'archived',
+  dlq: 'dead letters',
+  outbox: 'orders',
+  jobs: 'jobs',
+} as const satisfies Texts;
