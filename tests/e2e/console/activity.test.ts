@@ -164,7 +164,8 @@ describeConsole('the activity', (browser) => {
     await page.getByRole('alert').getByText('SYS_AUDIT_INTERNAL').waitFor();
     await page.unroute('**/api/v1/activity*');
     await page.getByRole('button', { name: 'Retry' }).click();
-    await page.getByRole('button', { name: /actor:nobody/ }).waitFor();
+    await page.getByRole('heading', { level: 2 }).waitFor();
+    await page.getByRole('button', { name: 'Remove actor:nobody' }).last().waitFor();
   });
 
   for (const [theme, language] of [
