@@ -4,5 +4,4 @@ export const en = {
   cannotShow: (name: string) => `Cannot show ${name}`,
   faultOfConsole: 'This is a fault of the console. The server is not affected.',
   tryAgain: 'Try again',
-  onCommandLine: 'This page is not in the console yet. The command line shows the same:',
 } as const satisfies Texts;

@@ -5,5 +5,4 @@ export const ja: TextsLike<typeof en> = {
   cannotShow: (name) => `${name}を表示できません`,
   faultOfConsole: 'コンソールの不具合です。サーバーには影響ありません。',
   tryAgain: '再試行',
-  onCommandLine: 'このページはまだコンソールにありません。コマンドラインで同じ内容を表示できます:',
 };
