@@ -53,6 +53,8 @@ export const en = {
   'saga:payloads:view': 'Revealed protected parts',
   'saga:workflows:register': 'Registered',
   'console:entries:edit': 'Changed an inbox entry',
+  'console:views:change': 'Changed a view of their own',
+  'console:views:keep': 'Saved a view of their own',
   'console:views:share': 'Shared a view',
   'access:keys:manage': 'Changed an API key',
   'access:keys:manage made': 'Made an API key',

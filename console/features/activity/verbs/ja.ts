@@ -53,6 +53,8 @@ export const ja: TextsLike<typeof en> = {
   'saga:payloads:view': '保護された部分を表示',
   'saga:workflows:register': '登録',
   'console:entries:edit': '受信箱の項目を変更',
+  'console:views:change': '自分のビューを変更',
+  'console:views:keep': '自分のビューを保存',
   'console:views:share': 'ビューを共有',
   'access:keys:manage': 'API キーを変更',
   'access:keys:manage made': 'API キーを作成',
