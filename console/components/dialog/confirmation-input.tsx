@@ -7,16 +7,18 @@ export function ConfirmationInput(
 ) {
   const { field, value, onChange } = props;
   const hintId = useId();
+  const isDisabled = field.disabledReason !== undefined;
+  const hintText = field.disabledReason ?? field.hint;
   const shared = {
-    'aria-describedby': field.hint === undefined ? undefined : hintId,
+    'aria-describedby': hintText === undefined ? undefined : hintId,
     'aria-required': field.isRequired === true ? true : undefined,
     maxLength: field.maxLength,
     value,
   };
   const hint =
-    field.hint === undefined ? null : (
+    hintText === undefined ? null : (
       <span id={hintId} className={styles['hint']}>
-        {field.hint}
+        {hintText}
       </span>
     );
   if (field.kind === 'check')
@@ -25,7 +27,10 @@ export function ConfirmationInput(
         <input
           type="checkbox"
           checked={value === 'true'}
-          onChange={(event) => onChange(event.target.checked ? 'true' : '')}
+          aria-disabled={isDisabled || undefined}
+          onChange={(event) => {
+            if (!isDisabled) onChange(event.target.checked ? 'true' : '');
+          }}
         />
         <span>
           {field.label} {hint}

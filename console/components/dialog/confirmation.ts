@@ -10,6 +10,8 @@ export type ConfirmationField = Readonly<{
   /** For `check` it must be set. */
   isRequired?: boolean;
   maxLength?: number;
+  /** Why it cannot be changed. */
+  disabledReason?: string | undefined;
 }>;
 
 /** What somebody is asked before something happens that cannot be undone, or that needs a reason. */
@@ -20,6 +22,8 @@ export type Confirmation = Readonly<{
   /** The verb of the button, never "Yes". */
   action: string;
   isDangerous?: boolean;
+  /** Focus begins in the first field, for what asks for a text rather than for a decision. */
+  startsInField?: boolean;
   fields?: readonly ConfirmationField[];
   /** Has to be typed: a count or a name, for many items or in production. */
   typed?: string;

@@ -8,7 +8,10 @@ import { ConfirmationInput } from './confirmation-input.tsx';
 import type { Confirmation } from './confirmation.ts';
 import styles from './dialog.module.css';
 
-/** Focus begins on Cancel, so that no key that was meant for the list confirms. Ctrl+Enter confirms. */
+/**
+ * Focus begins on Cancel, so that no key that was meant for the list confirms, unless a text is asked for. Ctrl+Enter
+ * confirms.
+ */
 export function LoadedConfirmDialog(props: Readonly<{ confirmation: Confirmation; onEnd: () => void }>) {
   const { confirmation, onEnd } = props;
   const { fields = [], typed } = confirmation;
@@ -29,7 +32,7 @@ export function LoadedConfirmDialog(props: Readonly<{ confirmation: Confirmation
         <AlertDialog.Backdrop className={styles['backdrop']} />
         <AlertDialog.Popup
           className={styles['popup']}
-          initialFocus={cancel}
+          initialFocus={() => firstField(confirmation) ?? cancel.current}
           onKeyDown={(event) => {
             event.stopPropagation();
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void perform();
@@ -78,6 +81,10 @@ export function LoadedConfirmDialog(props: Readonly<{ confirmation: Confirmation
       </AlertDialog.Portal>
     </AlertDialog.Root>
   );
+}
+
+function firstField({ startsInField = false }: Confirmation): HTMLElement | null {
+  return startsInField ? document.querySelector('[role="alertdialog"] :is(input, textarea)') : null;
 }
 
 /** What was entered, what is still missing, and how it goes. */

@@ -7,6 +7,7 @@ import { Button } from '../button/button.tsx';
 import { kitTexts } from '../kit-texts/kit-texts.ts';
 import { usePageKeys } from '../navigation/use-page-keys.ts';
 import { useText } from '../text/use-text.ts';
+import { SavedViews } from '../views/saved-views.tsx';
 import { describeProblem } from './describe-problem.ts';
 import styles from './filter.module.css';
 
@@ -17,8 +18,8 @@ export type FilterBoxProps = Readonly<{
   qualifiers: Qualifiers;
   /** Values that occur, for completion. */
   counts: ValueCounts;
-  /** The place of saved views. */
-  children?: React.ReactNode;
+  /** False where the filter is part of a form, so that its address is not that of a list. */
+  hasViews?: boolean;
 }>;
 
 const CompletingInput = lazy(async () => ({
@@ -28,7 +29,7 @@ const FilterForm = lazy(async () => ({ default: (await import('./filter-form.tsx
 
 /** One box for the whole filter. Enter applies it; what is wrong with it stands below and is not sent. */
 export function FilterBox(props: FilterBoxProps) {
-  const { value, onApply, qualifiers, counts } = props;
+  const { value, onApply, qualifiers, counts, hasViews = true } = props;
   const t = useText(kitTexts);
   const problemsId = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -74,7 +75,7 @@ export function FilterBox(props: FilterBoxProps) {
         <Button label={t.filters} onPress={() => setFormOpen(!isFormOpen)}>
           <SlidersHorizontal size={14} aria-hidden /> {t.filters}
         </Button>
-        {props.children}
+        {hasViews ? <SavedViews /> : null}
       </form>
       <Terms value={value} onApply={onApply} />
       {problems.length === 0 ? null : <Problems id={problemsId} problems={problems} />}

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { Slice, Unread } from '../../lib/live/live-events.ts';
+import { allUnread, type Slice, type Unread } from '../../lib/live/live-events.ts';
 import { asLoaded, mergeAnswer, mergeRows, shownRows, type LiveRows } from '../../lib/live/live-rows.ts';
 import { useLiveReading, type LiveReading } from '../live/use-live-reading.ts';
 
@@ -43,6 +43,8 @@ type LiveList<Row> = Readonly<{
   rows: readonly Row[] | undefined;
   error: Error | null;
   live: ListLive<Row> | undefined;
+  /** Reads at once, whatever holds updates: after an own action. */
+  readAgain: () => Promise<void>;
 }>;
 
 const maxLoaded = 50;
@@ -65,16 +67,20 @@ export function useLiveRows<Row>(source: Source<Row>): LiveList<Row> {
   useEffect(() => {
     if (!isRefetching) reset();
   }, [isRefetching, reset]);
+  const turns = useRef({ begun: 0, shown: 0 });
   const read = async (unread: Unread): Promise<void> => {
     const { source: now } = latest.current;
     if (now.rows === undefined || now.rows.length === 0 || now.hasFailed) {
       await now.refetch();
       return;
     }
+    turns.current.begun += 1;
+    const turn = turns.current.begun;
     try {
       const found = await readRows(now, latest.current.state, unread);
-      // Another filter, or loaded again: this answer is about other rows.
-      if (found === null || latest.current.source.rows !== now.rows) return;
+      // Another filter, or loaded again: this answer is about other rows. Or a later one was faster.
+      if (found === null || latest.current.source.rows !== now.rows || turn < turns.current.shown) return;
+      turns.current.shown = turn;
       setState(found.state);
       setMore(found.more);
       setError(null);
@@ -92,6 +98,11 @@ export function useLiveRows<Row>(source: Source<Row>): LiveList<Row> {
     () => (rows === undefined || idOf === undefined ? rows : shownRows(rows, state, idOf)),
     [rows, state, idOf],
   );
+  const latestRead = useRef(read);
+  useEffect(() => {
+    latestRead.current = read;
+  });
+  const readAgain = useCallback(() => latestRead.current(allUnread), []);
   const onLoad = useCallback(() => void latest.current.source.refetch().then(reset), [reset]);
   return {
     rows: shown,
@@ -104,6 +115,7 @@ export function useLiveRows<Row>(source: Source<Row>): LiveList<Row> {
             fresh: Math.max(state.fresh.size, more),
             onLoad,
           },
+    readAgain,
   };
 }
 

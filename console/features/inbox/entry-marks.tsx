@@ -12,9 +12,9 @@ import styles from './inbox.module.css';
 import { inboxTexts } from './texts/inbox-texts.ts';
 
 /** What kind of trouble it is: a shape and a word. */
-export function KindBadge({ kind }: Pick<Entry, 'kind'>) {
+export function KindBadge({ kind, isFilled = false }: Readonly<{ kind: Entry['kind']; isFilled?: boolean }>) {
   const t = useText(inboxTexts);
-  return <StatusBadge {...kindLooks[kind]} status={t[kind]} />;
+  return <StatusBadge {...kindLooks[kind]} status={t[kind]} isFilled={isFilled} />;
 }
 
 export function EntryBadges({ badges }: Pick<Entry, 'badges'>) {

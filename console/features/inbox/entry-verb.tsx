@@ -45,11 +45,17 @@ function useVerbWords(): (entry: Entry) => Pick<Verb, 'label' | 'hint'> {
 }
 
 /** The verb as a link. Without the permission it stays visible, with the reason. */
-export function EntryVerb({ entry }: Readonly<{ entry: Entry }>) {
+export function EntryVerb({ entry, isPrimary = false }: Readonly<{ entry: Entry; isPrimary?: boolean }>) {
   const { label, hint, place, reason } = useVerb(entry);
   if (place === null) return null;
   return (
-    <LinkButton {...place} hint={hint} disabledReason={reason}>
+    <LinkButton
+      {...place}
+      kind={isPrimary ? 'primary' : 'plain'}
+      hint={hint}
+      disabledReason={reason}
+      {...(isPrimary ? { keys: 'r' } : {})}
+    >
       {label}
     </LinkButton>
   );

@@ -1,12 +1,13 @@
-import type { Inbox, InboxEntry } from '../../lib/server-shapes.ts';
+import type { Inbox, InboxEntry, InboxEntryDetails } from '../../lib/server-shapes.ts';
 import { parseFilter, printFilter } from '../../lib/filter/filter.ts';
 import type { StatusRole } from '../../lib/status/status-roles.ts';
 import { readLocalPlace, type LocalPlace } from '../../lib/view-address.ts';
 
 export type Entry = InboxEntry;
+export type EntryDetails = InboxEntryDetails;
 type EntryKind = Entry['kind'];
 export type InboxSlice = Entry['slice'];
-type EntryState = Entry['state'];
+export type EntryState = Entry['state'];
 export type InboxAnswer = Inbox;
 
 /** How a kind is drawn: a shape of its own where it has one, and a colour for what it means. */
@@ -58,6 +59,12 @@ export function entryPlace({ kind, where, link }: Pick<Entry, 'kind' | 'where' |
   return readLocalPlace(link) ?? { to: '/inbox', search: {} };
 }
 
+/** The address of an entry, for somebody else. */
+export function entryAddress({ id }: Pick<Entry, 'id'>, filter: string): string {
+  const search = new URLSearchParams({ ...(filter === '' ? {} : { q: filter }), peek: id });
+  return `/inbox?${search.toString()}`;
+}
+
 /** The filter of a tab: the same terms, of entries in another state. Open ones are what the inbox shows by itself. */
 export function filterOfState(
   terms: Parameters<typeof printFilter>[0],
@@ -73,6 +80,10 @@ export function filterOfState(
 export function stateOfFilter(terms: Parameters<typeof printFilter>[0]): EntryState {
   const value = terms.find(({ qualifier, isExcluded }) => qualifier === 'is' && !isExcluded)?.value;
   return value === 'snoozed' || value === 'done' ? value : 'open';
+}
+
+export function entryPath(id: string): string {
+  return `/api/v1/inbox/${encodeURIComponent(id)}`;
 }
 
 /** Of `user:https://idp|ada` only what tells people apart. */

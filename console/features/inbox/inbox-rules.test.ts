@@ -3,6 +3,7 @@ import { parseFilter } from '../../lib/filter/filter.ts';
 import { toQuery } from '../../lib/filter/qualifiers.ts';
 import { describeRank } from './describe-rank.ts';
 import {
+  entryAddress,
   entryPlace,
   filterOfState,
   placeText,
@@ -119,6 +120,11 @@ test('the filter becomes the parameters of the API', () => {
   expect(toQuery(parseFilter('kind:letters'), inboxQualifiers, 0).isValid).toBe(false);
 });
 
+test('an address of an entry opens its preview in the same list', () => {
+  expect(entryAddress({ id: 'jobs.x' }, 'is:snoozed a&b')).toBe('/inbox?q=is%3Asnoozed+a%26b&peek=jobs.x');
+  expect(entryAddress({ id: 'jobs.x' }, '')).toBe('/inbox?peek=jobs.x');
+});
+
 test('entries of a slice that could not be read stay; others go', () => {
   const [job, message, saga] = [
     entry({ id: 'jobs.a', slice: 'jobs' }),
@@ -132,7 +138,8 @@ test('entries of a slice that could not be read stay; others go', () => {
 
 test('values to filter by are counted, and nobody can always be chosen', () => {
   const owner = { subject: 'user:ada', name: 'ada' };
-  const counts = countValues([entry({ owner }), entry({ owner }), entry({ kind: 'jobs' })], 'user:ada');
+  const ada = { subject: 'user:ada', type: 'user' } as const;
+  const counts = countValues([entry({ owner }), entry({ owner }), entry({ kind: 'jobs' })], ada);
   expect(counts['assignee']).toEqual([
     { value: 'me', count: 2 },
     { value: 'none', count: 1 },
@@ -141,7 +148,7 @@ test('values to filter by are counted, and nobody can always be chosen', () => {
     { value: 'messages', count: 2 },
     { value: 'jobs', count: 1 },
   ]);
-  expect(countValues([], 'user:ada')['assignee']?.map(({ value }) => value)).toEqual(['me', 'none']);
+  expect(countValues([], ada)['assignee']?.map(({ value }) => value)).toEqual(['me', 'none']);
 });
 
 test('an empty inbox says what is known of reading, and no more', () => {

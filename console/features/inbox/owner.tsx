@@ -1,5 +1,6 @@
 import { useSession } from '../../components/session/session.tsx';
 import { useText } from '../../components/text/use-text.ts';
+import { isMe } from '../../lib/is-me.ts';
 import type { Entry } from './inbox-entry.ts';
 import { inboxTexts } from './texts/inbox-texts.ts';
 
@@ -13,9 +14,5 @@ export function Owner({ owner }: Pick<Entry, 'owner'>) {
         <span className="visually-hidden">{t.nobody}</span>
       </>
     );
-  return owner.subject === me.subject ? (
-    <strong>{t.you}</strong>
-  ) : (
-    <span title={owner.subject}>{owner.name}</span>
-  );
+  return isMe(me, owner.subject) ? <strong>{t.you}</strong> : <span title={owner.subject}>{owner.name}</span>;
 }

@@ -36,6 +36,7 @@ function FilterSelection({ filterText }: Readonly<{ filterText: string }>) {
   });
   return (
     <FilterBox
+      hasViews={false}
       value={filterText}
       qualifiers={redriveQualifiers}
       counts={data?.facets ?? {}}

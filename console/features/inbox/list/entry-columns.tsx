@@ -11,7 +11,8 @@ import styles from '../inbox.module.css';
 import { Owner } from '../owner.tsx';
 import { inboxTexts } from '../texts/inbox-texts.ts';
 
-export function useEntryColumns(): readonly Column<Entry>[] {
+/** Beside a preview, which shows the rest, there is room for fewer. */
+export function useEntryColumns(isNarrow: boolean): readonly Column<Entry>[] {
   const t = useText(inboxTexts);
   return useMemo(() => {
     const columns: readonly Column<Entry>[] = [
@@ -35,8 +36,8 @@ export function useEntryColumns(): readonly Column<Entry>[] {
       {
         id: 'waiting',
         title: t.waiting,
-        width: '112px',
-        render: (entry) => <Waiting entry={entry} />,
+        width: isNarrow ? '104px' : '112px',
+        render: (entry) => <Waiting entry={entry} isNarrow={isNarrow} />,
       },
       {
         id: 'owner',
@@ -47,8 +48,8 @@ export function useEntryColumns(): readonly Column<Entry>[] {
       },
       { id: 'verb', title: t.verb, width: '136px', render: (entry) => <EntryVerb entry={entry} /> },
     ];
-    return columns;
-  }, [t]);
+    return isNarrow ? columns.filter(({ id }) => id !== 'trend' && id !== 'owner') : columns;
+  }, [t, isNarrow]);
 }
 
 /** The title, and where; on the row of the cursor also why it stands here. */
@@ -88,12 +89,12 @@ function Decided({ entry: { state, done } }: Readonly<{ entry: Entry }>) {
   );
 }
 
-function Waiting({ entry }: Readonly<{ entry: Entry }>) {
+function Waiting({ entry, isNarrow }: Readonly<{ entry: Entry; isNarrow: boolean }>) {
   const at = entry.oldest_at;
   return (
     <span className={styles['waiting']}>
       <Time at={at} show="age" />
-      {at === null ? null : (
+      {isNarrow || at === null ? null : (
         <span className={styles['second']}>
           <Time at={at} show="absolute" />
         </span>

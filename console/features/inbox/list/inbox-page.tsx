@@ -40,7 +40,7 @@ export function InboxPage() {
         value={q}
         onApply={apply}
         qualifiers={inboxQualifiers}
-        counts={countValues(facts?.entries ?? [], me.subject)}
+        counts={countValues(facts?.entries ?? [], me)}
       />
       <MissingParts facts={facts} onRetry={inbox.refetch} />
       {query.isValid ? (
@@ -50,7 +50,7 @@ export function InboxPage() {
           renderEmpty={() => <EmptyInbox filter={q} facts={facts} onApply={apply} />}
         >
           {(entries, isRefreshing) => (
-            <EntriesTable key={q} entries={entries} inbox={inbox} isRefreshing={isRefreshing} />
+            <EntriesTable key={q} filter={q} entries={entries} inbox={inbox} isRefreshing={isRefreshing} />
           )}
         </LoadedPanel>
       ) : null}

@@ -1,11 +1,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useLiveRows, type ListLive } from '../../../components/list/use-live-rows.ts';
 import { useApi } from '../../../components/session/api-context.ts';
+import { ApiFailure } from '../../../lib/api/api-failure.ts';
 import { inboxCountKey } from '../../../lib/inbox-count-key.ts';
 import { slices, type FollowedRedrive } from '../../../lib/live/live-events.ts';
 import { loadedOf, type Loaded } from '../../../lib/loaded.ts';
-import type { Entry, InboxAnswer } from '../inbox-entry.ts';
+import { entryPath, type Entry, type EntryDetails, type InboxAnswer } from '../inbox-entry.ts';
 import { withUnread } from './with-unread.ts';
 
 export type InboxHandle = Readonly<{
@@ -14,6 +15,8 @@ export type InboxHandle = Readonly<{
   facts: InboxAnswer | undefined;
   live: ListLive<Entry> | undefined;
   refetch: () => void;
+  /** After an own action: entries change in place, whatever holds updates. */
+  readAgain: () => Promise<void>;
 }>;
 
 type Options = Readonly<{
@@ -37,8 +40,9 @@ export function useInbox({ parameters, isEnabled }: Options): InboxHandle {
   const [newest, setNewest] = useState<Readonly<{ of: InboxAnswer; answer: InboxAnswer }> | null>(null);
   const queries = useQueryClient();
   const shown = useRef<readonly Entry[]>([]);
+  const load = useLoad();
   const rows = useLiveRows<Entry>({
-    live: { slices, idOf: ({ id }) => id, areOwn: hasStopped },
+    live: { slices, idOf: ({ id }) => id, load, areOwn: hasStopped },
     rows: data?.entries,
     total: data === undefined ? null : data.entries.length + data.more,
     hasFailed: query.error !== null,
@@ -69,7 +73,27 @@ export function useInbox({ parameters, isEnabled }: Options): InboxHandle {
     facts,
     live: rows.live,
     refetch: () => void query.refetch(),
+    readAgain: rows.readAgain,
   };
+}
+
+/** Entries as they are now, also those that do not match any more. */
+function useLoad(): (entries: readonly Entry[]) => Promise<readonly Entry[]> {
+  const api = useApi();
+  return useCallback(
+    async (entries) => {
+      const read = async ({ id }: Entry): Promise<readonly Entry[]> => {
+        try {
+          return [await api.get<EntryDetails>(entryPath(id))];
+        } catch (error) {
+          if (error instanceof ApiFailure && error.status === 404) return [];
+          throw error;
+        }
+      };
+      return (await Promise.all(entries.map(read))).flat();
+    },
+    [api],
+  );
 }
 
 /** A redrive that its canary stopped is an entry. */

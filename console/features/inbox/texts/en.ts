@@ -86,6 +86,7 @@ export const en = {
   notesOf: (count: number) => (count === 1 ? '1 note' : `${formatCount(count)} notes`),
 
   assignMe: 'Assign to me',
+  takeOver: (name: string) => `Take over from ${name}`,
   unassign: 'Unassign',
   assigned: (title: string) => `Assigned to you: ${title}`,
   unassigned: (title: string) => `Nobody owns it now: ${title}`,

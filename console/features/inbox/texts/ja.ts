@@ -84,6 +84,7 @@ export const ja: TextsLike<typeof en> = {
   notesOf: (count) => `メモ ${formatCount(count)} 件`,
 
   assignMe: '自分が担当',
+  takeOver: (name) => `${name} から引き継ぐ`,
   unassign: '担当を外す',
   assigned: (title) => `担当になりました: ${title}`,
   unassigned: (title) => `担当者なしにしました: ${title}`,
