@@ -80,7 +80,7 @@ describeConsole('the inbox', (browser) => {
     await page.keyboard.press('Control+Enter');
     await page.getByRole('alertdialog').locator(':focus').waitFor();
     await page.keyboard.press('Control+Enter');
-    await page.getByText('finished').first().waitFor();
+    await page.getByText('2 published = 2 selected').waitFor();
     await tabTo(page, page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Inbox/ }));
     await page.keyboard.press('Enter');
     await tabTo(page, page.getByRole('link', { name: /^Done today/ }));
