@@ -262,6 +262,7 @@ TABLE dlq.message_facets WITH (autovacuum_vacuum_insert_scale_factor=0.05, autov
     key_hash bytea
     consumer_group text
     search tsvector
+    trace_id text
 TABLE dlq.message_facets_archive
     message_id uuid NOT NULL
     created_at timestamp with time zone NOT NULL
@@ -269,6 +270,7 @@ TABLE dlq.message_facets_archive
     key_hash bytea
     consumer_group text
     search tsvector
+    trace_id text
 TABLE dlq.message_history
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
     message_id uuid NOT NULL
@@ -1007,7 +1009,9 @@ CREATE INDEX idx_dlq_facets_consumer_group ON dlq.message_facets USING btree (co
 CREATE INDEX idx_dlq_facets_error_class ON dlq.message_facets USING btree (error_class, created_at, message_id) WHERE (error_class IS NOT NULL)
 CREATE INDEX idx_dlq_facets_key_hash ON dlq.message_facets USING btree (key_hash, created_at, message_id) WHERE (key_hash IS NOT NULL)
 CREATE INDEX idx_dlq_facets_search ON dlq.message_facets USING gin (search) WITH (gin_pending_list_limit='1024')
+CREATE INDEX idx_dlq_facets_trace_id ON dlq.message_facets USING btree (trace_id, created_at, message_id) WHERE (trace_id IS NOT NULL)
 CREATE UNIQUE INDEX message_facets_pkey ON dlq.message_facets USING btree (message_id)
+CREATE INDEX idx_dlq_facets_archive_trace_id ON dlq.message_facets_archive USING btree (trace_id, created_at, message_id) WHERE (trace_id IS NOT NULL)
 CREATE INDEX message_facets_archive_consumer_group_created_at_message_id_idx ON dlq.message_facets_archive USING btree (consumer_group, created_at, message_id) WHERE (consumer_group IS NOT NULL)
 CREATE INDEX message_facets_archive_error_class_created_at_message_id_idx ON dlq.message_facets_archive USING btree (error_class, created_at, message_id) WHERE (error_class IS NOT NULL)
 CREATE INDEX message_facets_archive_key_hash_created_at_message_id_idx ON dlq.message_facets_archive USING btree (key_hash, created_at, message_id) WHERE (key_hash IS NOT NULL)
@@ -1045,6 +1049,7 @@ CREATE INDEX idx_job_queue_dead_id ON jobs.job_queue USING btree (job_id) WHERE 
 CREATE UNIQUE INDEX idx_job_queue_dedupe ON jobs.job_queue USING btree (queue, dedupe_key) WHERE ((dedupe_key IS NOT NULL) AND ((status)::text = ANY (ARRAY['pending'::text, 'running'::text, 'failed'::text])))
 CREATE INDEX idx_job_queue_failed_id ON jobs.job_queue USING btree (job_id) WHERE ((status)::text = 'failed'::text)
 CREATE INDEX idx_job_queue_running ON jobs.job_queue USING btree (queue, lease_epoch) WHERE ((status)::text = 'running'::text)
+CREATE INDEX idx_job_queue_trace_id ON jobs.job_queue USING btree (substr(trace, 4, 32)) WHERE (trace IS NOT NULL)
 CREATE INDEX idx_job_queue_unresolved ON jobs.job_queue USING btree (job_id) WHERE (((status)::text = 'dead_letter'::text) AND (resolution IS NULL))
 CREATE INDEX idx_job_queue_unresolved_of_queue ON jobs.job_queue USING btree (queue, job_id) WHERE (((status)::text = 'dead_letter'::text) AND (resolution IS NULL))
 CREATE UNIQUE INDEX job_queue_pkey ON jobs.job_queue USING btree (job_id)
@@ -1066,6 +1071,7 @@ CREATE INDEX idx_outbox_orders_key_order ON outbox.outbox_orders USING btree (de
 CREATE INDEX idx_outbox_orders_lease_lost ON outbox.outbox_orders USING btree (destination, next_attempt_at, id) WHERE (lease_lost AND (status = 'failed'::text))
 CREATE INDEX idx_outbox_orders_status ON outbox.outbox_orders USING btree (status, id) WHERE (status <> 'sent'::text)
 CREATE INDEX idx_outbox_orders_status_next_attempt ON outbox.outbox_orders USING btree (status, next_attempt_at) WHERE (status <> 'sent'::text)
+CREATE INDEX idx_outbox_orders_trace_id ON outbox.outbox_orders USING btree ("left"(trace_id, 100)) WHERE (trace_id IS NOT NULL)
 CREATE INDEX idx_outbox_orders_unresolved ON outbox.outbox_orders USING btree (destination, id) WHERE ((status = 'dead'::text) AND (resolution IS NULL))
 CREATE UNIQUE INDEX outbox_orders_idempotency_key_key ON outbox.outbox_orders USING btree (idempotency_key)
 CREATE UNIQUE INDEX outbox_orders_pkey ON outbox.outbox_orders USING btree (id)
@@ -1095,6 +1101,7 @@ CREATE INDEX idx_saga_states_leased ON saga.saga_states USING btree (id) WHERE (
 CREATE INDEX idx_saga_states_needs_attention ON saga.saga_states USING btree (created_at DESC, id) WHERE needs_attention
 CREATE INDEX idx_saga_states_status ON saga.saga_states USING btree (phase)
 CREATE INDEX idx_saga_states_stuck ON saga.saga_states USING btree (id) WHERE needs_attention
+CREATE INDEX idx_saga_states_trace_id ON saga.saga_states USING btree (substr(trace, 4, 32)) WHERE (trace IS NOT NULL)
 CREATE INDEX idx_saga_states_unfinished ON saga.saga_states USING btree (created_at) WHERE ((status)::text = ANY ((ARRAY['STARTED'::character varying, 'RUNNING'::character varying, 'COMPENSATING'::character varying])::text[]))
 CREATE INDEX idx_saga_states_unknown ON saga.saga_states USING btree (id) WHERE ((definition_hash IS NULL) AND (NOT needs_attention) AND (phase = ANY (ARRAY['NEW'::text, 'FORWARD'::text, 'COMPENSATING'::text])))
 CREATE INDEX idx_saga_states_waiting ON saga.saga_states USING btree (waiting_for, waiting_since, id) WHERE (waiting_for IS NOT NULL)
@@ -1251,10 +1258,10 @@ AS $function$
 BEGIN
     WITH moved AS (
         DELETE FROM dlq.message_facets f USING new_rows n WHERE f.message_id = n.id
-        RETURNING f.message_id, f.created_at, f.error_class, f.key_hash, f.consumer_group, f.search
+        RETURNING f.message_id, f.created_at, f.error_class, f.key_hash, f.consumer_group, f.trace_id, f.search
     ), archived AS (
-        INSERT INTO dlq.message_facets_archive (message_id, created_at, error_class, key_hash, consumer_group, search)
-        SELECT message_id, created_at, error_class, key_hash, consumer_group, search FROM moved
+        INSERT INTO dlq.message_facets_archive (message_id, created_at, error_class, key_hash, consumer_group, trace_id, search)
+        SELECT message_id, created_at, error_class, key_hash, consumer_group, trace_id, search FROM moved
         ON CONFLICT (message_id) DO NOTHING
     )
     INSERT INTO dlq.index_queue (message_ids)
@@ -1940,27 +1947,29 @@ CREATE OR REPLACE FUNCTION dlq.index_messages(p_ids uuid[], p_has_text boolean D
  LANGUAGE sql
 AS $function$
     WITH live AS (
-        INSERT INTO dlq.message_facets AS f (message_id, created_at, error_class, key_hash, consumer_group, search)
+        INSERT INTO dlq.message_facets AS f (message_id, created_at, error_class, key_hash, consumer_group, trace_id, search)
         SELECT t.id, t.created_at, left(t.error_class, 256), COALESCE(t.key_hmac, sha256(t.message_key)), left(t.consumer_group, 255),
+               CASE WHEN t.data_key IS NULL THEN dlq.trace_id_of(t.headers) END,
                CASE WHEN p_has_text
                     THEN dlq.search_vector(t.error_class, t.error_message, t.payload,
                                             CASE WHEN t.data_key IS NULL THEN t.raw_value END) ELSE '' END
         FROM dlq.dlq_messages t WHERE t.id = ANY(p_ids)
         ON CONFLICT (message_id) DO UPDATE
         SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,
-            consumer_group = EXCLUDED.consumer_group, search = EXCLUDED.search
+            consumer_group = EXCLUDED.consumer_group, trace_id = EXCLUDED.trace_id, search = EXCLUDED.search
         RETURNING 1
     ), archived AS (
         INSERT INTO dlq.message_facets_archive AS f
-            (message_id, created_at, error_class, key_hash, consumer_group, search)
+            (message_id, created_at, error_class, key_hash, consumer_group, trace_id, search)
         SELECT t.id, t.created_at, left(t.error_class, 256), COALESCE(t.key_hmac, sha256(t.message_key)), left(t.consumer_group, 255),
+               CASE WHEN t.data_key IS NULL THEN dlq.trace_id_of(t.headers) END,
                CASE WHEN p_has_text
                     THEN dlq.search_vector(t.error_class, t.error_message, t.payload,
                                             CASE WHEN t.data_key IS NULL THEN t.raw_value END) ELSE '' END
         FROM dlq.dlq_messages_archive t WHERE t.id = ANY(p_ids)
         ON CONFLICT (message_id) DO UPDATE
         SET created_at = EXCLUDED.created_at, error_class = EXCLUDED.error_class, key_hash = EXCLUDED.key_hash,
-            consumer_group = EXCLUDED.consumer_group, search = EXCLUDED.search
+            consumer_group = EXCLUDED.consumer_group, trace_id = EXCLUDED.trace_id, search = EXCLUDED.search
         RETURNING 1
     )
     SELECT (SELECT count(*) FROM live) + (SELECT count(*) FROM archived);
@@ -2365,6 +2374,17 @@ AS $function$
         )::pg_catalog.uuid
 $function$
 
+CREATE OR REPLACE FUNCTION dlq.notify_indexer()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    PERFORM pg_notify('redrive', 'dlq_index')
+    WHERE EXISTS (
+        SELECT FROM platform.idle_workers WHERE channel = 'dlq_index' AND idle_until > clock_timestamp());
+END;
+$function$
+
 CREATE OR REPLACE FUNCTION audit.partitions(OUT name text, OUT kept text, OUT begins_at timestamp with time zone, OUT ends_at timestamp with time zone)
  RETURNS SETOF record
  LANGUAGE sql
@@ -2459,6 +2479,7 @@ AS $function$
 BEGIN
     DELETE FROM dlq.message_facets WHERE message_id = NEW.id;
     INSERT INTO dlq.index_queue (message_ids) VALUES (ARRAY[NEW.id]);
+    PERFORM dlq.notify_indexer();
     RETURN NULL;
 END;
 $function$
@@ -2471,6 +2492,7 @@ BEGIN
     INSERT INTO dlq.index_queue (message_ids)
     SELECT array_agg(id) FROM (SELECT id, (row_number() OVER () - 1) / 100 AS part FROM new_rows) AS numbered
     GROUP BY part;
+    PERFORM dlq.notify_indexer();
     RETURN NULL;
 END;
 $function$
@@ -2798,6 +2820,13 @@ BEGIN
     PERFORM pg_notify('redrive', 'saga')
     WHERE EXISTS (SELECT 1 FROM platform.idle_workers WHERE channel = 'saga' AND idle_until > clock_timestamp());
 END $function$
+
+CREATE OR REPLACE FUNCTION dlq.trace_id_of(p_headers jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+RETURN (SELECT (regexp_match(lower((jsonb_path_query_first(p_headers, '$[*]?(@."key" == "traceparent")."value"'::jsonpath) #>> '{}'::text[])), '^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}'::text))[1] AS regexp_match)
 
 CREATE OR REPLACE FUNCTION dlq.truncate_facets()
  RETURNS trigger

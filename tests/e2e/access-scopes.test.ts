@@ -178,7 +178,7 @@ const bodies: Readonly<Record<string, (name: string) => object>> = {
   'POST /api/v1/inbox/:id/assign': () => ({ owner: 'me' }),
   'POST /api/v1/inbox/:id/snooze': () => ({}),
   'POST /api/v1/inbox/:id/done': () => ({ reason: 'a test' }),
-  'POST /api/v1/inbox/:id/notes': () => ({ text: 'a test', id: noteId }),
+  'POST /api/v1/inbox/:id/notes': () => ({ text: 'a test', note_id: noteId }),
   'POST /api/v1/dlq/redrives/:id/approve': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/policies/:name/pause': () => ({ reason: 'a test' }),
   'POST /api/v1/dlq/policies/:name/resume': () => ({ reason: 'a test' }),

@@ -244,7 +244,7 @@ test('what is done by hand needs a reason, and comes back when items arrive afte
 test('notes are bounded, repeatable by id, and deleted by their author alone', async () => {
   await makeMessages('noted.v1', 'v1:00000000000000d4', 4);
   const path = await entryOf('noted.v1');
-  const note = { id: randomUUID(), text: 'the provider knows' };
+  const note = { note_id: randomUUID(), text: 'the provider knows' };
   for (let n = 0; n < 2; n += 1)
     assert.equal((await system.api.post(`${path}/notes`, note, as('ada'))).status, 200);
   const other = await system.api.post(`${path}/notes`, { ...note, text: 'another' }, as('ada'));
@@ -265,9 +265,9 @@ test('notes are bounded, repeatable by id, and deleted by their author alone', a
     INSERT INTO console.inbox_notes (entry_id, author, author_name, text)
     SELECT ${path.replace('/api/v1/inbox/', '')}, 'x', 'x', 'y' FROM generate_series(1, 99)`);
   assert.equal((await system.api.post(`${path}/notes`, { text: 'one more' }, as('ada'))).status, 409);
-  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('bob'))).status, 403);
-  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('ada'))).status, 200);
-  assert.equal((await system.api.delete(`${path}/notes/${note.id}`, as('ada'))).status, 404);
+  assert.equal((await system.api.delete(`${path}/notes/${note.note_id}`, as('bob'))).status, 403);
+  assert.equal((await system.api.delete(`${path}/notes/${note.note_id}`, as('ada'))).status, 200);
+  assert.equal((await system.api.delete(`${path}/notes/${note.note_id}`, as('ada'))).status, 404);
   assert.deepEqual(await auditOf(path), ['note', 'delete_note']);
 });
 

@@ -10,9 +10,13 @@ import type {
   DefinedWorkflow,
   EditValidation,
   EnqueuedJob,
+  FoundItem,
   Group,
   GroupDetails,
   Inbox,
+  InboxEntry,
+  InboxEntryDetails,
+  InboxNote,
   Job,
   JobDetails,
   JobFacets,
@@ -36,6 +40,7 @@ import type {
   RetryPreview,
   SagaFacets,
   SagaWithSteps,
+  SavedView,
   Schedule,
   Scope,
   Service,
@@ -142,9 +147,12 @@ export type Operations = {
     }>;
     answer: VerifiedAudit;
   };
-  /** List topics with their counts by status. Counts the messages of each original topic by status, and shows the oldest pending message and the arrival rate. Lists at most 10 000 topics. */
+  /** List topics with their counts by status. Counts the messages of each original topic by status, and shows the oldest pending message, the arrival rate, where its messages came from, and the retry policies that match it. Lists at most 10 000 topics. */
   listTopics: {
-    input: Readonly<Record<string, never>>;
+    input: Readonly<{
+      /** Only this one. */
+      topic?: string | undefined;
+    }>;
     answer: Readonly<{
       topics: readonly Readonly<{
         topic: string;
@@ -157,6 +165,14 @@ export type Operations = {
         }>;
         oldest_pending_at: string | null;
         arrived_per_minute: number;
+        /** How many wait for a route, because their original topic is not known. At most 10 000 are counted, of all topics. */
+        unroutable: number;
+        sources: readonly string[];
+        /** Retry policies whose topics match, in their order; which one takes a message depends on its error as well. */
+        policies: readonly Readonly<{
+          name: string;
+          state: 'active' | 'paused' | 'disabled';
+        }>[];
       }>[];
       /** Only if there are more than the 10 000 topics listed. */
       truncated?: true;
@@ -1291,7 +1307,20 @@ export type Operations = {
   };
   /** Follow what changes, by server-sent events. For pages that show lists: it says what to read again, not what has changed in it. `change` has a slice and the ids of the changed items that the caller may see, or `many` for more than 50 or for other changes, and how many items of the slice need attention (null if they could not be counted). `redrive` has the redrives that go on, with their counts, at most once a second. `resync`: read everything again. `beat`: nothing was missed until now. `bye`: the server stops; connect again. With `Last-Event-ID` a stream continues where the last one ended if it is the same process and not long ago, else it begins with `resync`. At most four events a second; 8 streams for one principal. */
   followChanges: { input: Readonly<Record<string, never>>; answer: string };
-  /** List what needs attention, the most dangerous first. An entry is a group of items that needs one decision: of messages, orders, jobs, sagas, or of the system itself. It leaves the inbox when its items are gone, and is then listed as done for a day. By hand it can be snoozed until it grows, or marked as done with a reason; it comes back when items arrive after that. The order is: effect unknown, stuck undo, growing, older than an hour, the rest; then by age. Every kind needs the permission to view its items, and is counted over the topics, queues, destinations and workflows that the caller may see. If a slice cannot be read in time, the others are listed and `unavailable` names it. */
+  /** Find messages, redrives, orders, jobs and sagas by id, key or trace. Looks in all modules for what the caller may view, each at most 10 items by id, by key and by trace. Keys that are covered for the caller find nothing. Jobs are found by dedupe key until they are done; messages by key and trace about a second after they were stored; encrypted messages by key, not by trace. */
+  findItems: {
+    input: Readonly<{
+      /** The id of an item or its beginning, the number of an order, a whole key (of a message, a deduplication, an idempotency, a correlation), a trace id or a `traceparent`. */
+      q: string;
+    }>;
+    answer: Readonly<{
+      items: readonly FoundItem[];
+      /** Slices that failed to answer, so that items of theirs may be missing. */
+      unavailable: readonly ('dlq' | 'outbox' | 'jobs' | 'saga')[];
+      as_of: string;
+    }>;
+  };
+  /** List what needs attention, the most dangerous first. An entry is a group of items that needs one decision: of messages, orders, jobs, sagas, or of the system itself. It leaves the inbox when its items are gone. By hand it can be snoozed until it grows, or marked as done with a reason; it comes back when items arrive after that. The order is: effect unknown, stuck undo, growing, older than an hour, the rest; then by age. Every kind needs the permission to view its items, and is counted over the topics, queues, destinations and workflows that the caller may see. If a slice cannot be read in time, the others are listed and `unavailable` names it. */
   listInbox: {
     input: Readonly<{
       state?: 'open' | 'snoozed' | 'done' | undefined;
@@ -1316,6 +1345,59 @@ export type Operations = {
       limit?: number | undefined;
     }>;
     answer: Inbox;
+  };
+  /** Get an entry of the inbox with its notes and samples. One whose items are gone has no samples; it is kept with its notes for a while. */
+  getInboxEntry: {
+    input: Readonly<{
+      id: string | number;
+    }>;
+    answer: InboxEntryDetails;
+  };
+  /** Say who takes care of an entry. If somebody else has it, the answer is 409 with the entry as it stands, unless `take_over` is true. Repeating a request changes nothing. */
+  assignInboxEntry: {
+    input: Readonly<{
+      id: string | number;
+      owner: string | null;
+      take_over?: boolean | undefined;
+    }>;
+    answer: InboxEntry;
+  };
+  /** Mark an entry as done, for what was fixed outside. Needs a reason. The items stay as they are; the entry comes back when items arrive after that. An entry whose items are gone is done by itself. `off` takes it back. Repeating a request changes nothing; if somebody else was faster, the answer is 409 with the entry as it stands. */
+  finishInboxEntry: {
+    input: Readonly<{
+      id: string | number;
+      reason?: string | undefined;
+      off?: boolean | undefined;
+    }>;
+    answer: InboxEntry;
+  };
+  /** Add a note to an entry. At most 100 for an entry. With a `note_id` of the caller, repeating a request adds nothing; a note with the same id and another text is 409. */
+  addInboxNote: {
+    input: Readonly<{
+      id: string | number;
+      text: string;
+      /** A UUID. */
+      note_id?: string | undefined;
+    }>;
+    answer: InboxNote;
+  };
+  /** Delete a note of your own. Notes of others are refused. */
+  deleteInboxNote: {
+    input: Readonly<{
+      id: string | number;
+      /** A UUID. */
+      note: string | number;
+    }>;
+    answer: InboxEntry;
+  };
+  /** Hide an entry until it grows. It comes back by itself when it has more items than now, plus `grows_by`. `off` ends that. Repeating a request changes nothing. */
+  snoozeInboxEntry: {
+    input: Readonly<{
+      id: string | number;
+      grows_by?: number | undefined;
+      off?: boolean | undefined;
+    }>;
+    answer: InboxEntry;
   };
   /** List jobs, newest first. Filters by queue, status, dedupe key, fingerprint and time. Use `page` for the first pages and `cursor` for deep or changing lists. */
   listJobs: {
@@ -2200,6 +2282,45 @@ export type Operations = {
   listNotifiers: { input: Readonly<Record<string, never>>; answer: SystemNotifiers };
   /** List the processes, and who holds which lease. Processes that were heard of in the last hour, and what one process does at a time. */
   listReplicas: { input: Readonly<Record<string, never>>; answer: SystemReplicas };
+  /** List saved views. Those of the caller, then those that others share, if the caller may see the inbox. */
+  listViews: {
+    input: Readonly<Record<string, never>>;
+    answer: Readonly<{
+      views: readonly SavedView[];
+    }>;
+  };
+  /** Save a view. A page of the console under a name, which is used once by each owner; 100 at most for each. Needs `console:inbox:view`. Repeating a request adds nothing. */
+  addView: {
+    input: Readonly<{
+      name: string;
+      /** A page of the console, from `/` on, with its query. */
+      url: string;
+      /** Shown to everybody; needs the permission `console:views:share`. */
+      shared?: boolean | undefined;
+    }>;
+    answer: SavedView;
+  };
+  /** Change a view of your own. Fields that are left out stay. */
+  changeView: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+      name?: string | undefined;
+      /** A page of the console, from `/` on, with its query. */
+      url?: string | undefined;
+      /** Shown to everybody; needs the permission `console:views:share`. */
+      shared?: boolean | undefined;
+    }>;
+    answer: SavedView;
+  };
+  /** Delete a view of your own. Returns the view. */
+  deleteView: {
+    input: Readonly<{
+      /** A UUID. */
+      id: string | number;
+    }>;
+    answer: SavedView;
+  };
   /** List the registered workflows. Shows the current definition of each workflow, and how many sagas of it are unfinished. */
   listWorkflows: {
     input: Readonly<Record<string, never>>;

@@ -171,6 +171,21 @@ export type EnqueuedJob = Readonly<{
   duplicate: boolean;
 }>;
 
+export type FoundItem = Readonly<{
+  slice: 'dlq' | 'outbox' | 'jobs' | 'saga';
+  kind: 'message' | 'redrive' | 'order' | 'job' | 'saga';
+  id: string;
+  /** Topic, destination, queue or workflow; of a redrive its reason. */
+  title: string;
+  status: string;
+  /** Its page in the console. */
+  link: string;
+  at: string;
+  archived: boolean;
+  /** What the text was found as. */
+  by: 'id' | 'key' | 'trace';
+}>;
+
 export type Group = Readonly<{
   fingerprint: string;
   /** The error without its variable parts. */
@@ -342,6 +357,90 @@ export type InboxEntry = Readonly<{
     permission: string;
   }>;
   link: string;
+}>;
+
+export type InboxEntryDetails = Readonly<{
+  id: string;
+  kind:
+    | 'messages'
+    | 'unroutable'
+    | 'orders'
+    | 'held_key'
+    | 'in_doubt'
+    | 'jobs'
+    | 'sagas'
+    | 'redrive'
+    | 'circuit'
+    | 'ingest'
+    | 'accounting';
+  slice: 'dlq' | 'outbox' | 'jobs' | 'saga' | 'system';
+  state: 'open' | 'snoozed' | 'done';
+  title: string;
+  where: Readonly<{
+    topic?: string;
+    consumer_group?: string;
+    fingerprint?: string;
+    destination?: string;
+    ordering_key?: string;
+    queue?: string;
+    workflow?: string;
+    step?: string;
+    redrive?: string;
+    service?: string;
+    partition?: number;
+  }>;
+  /** Items that need the decision; 0 when they are gone. */
+  count: number;
+  trend: readonly number[] | null;
+  oldest_at: string | null;
+  newest_at: string | null;
+  rank: Readonly<{
+    code: 'effect_unknown' | 'undo_stuck' | 'growing' | 'old' | 'recent';
+    count: number;
+    age_seconds: number | null;
+    growth_factor: number | null;
+    growth_minutes: number | null;
+  }>;
+  rank_reason: string;
+  badges: readonly ('new' | 'back' | 'growing')[];
+  owner: Readonly<{
+    subject: string;
+    name: string;
+  }> | null;
+  snooze: Readonly<{
+    /** The entry is open again when it has more items than this. */
+    count: number;
+    by: string | null;
+    at: string | null;
+  }> | null;
+  done: Readonly<{
+    by: string | null;
+    at: string | null;
+    reason: string | null;
+    action: string | null;
+  }> | null;
+  notes: number;
+  verb: Readonly<{
+    action: string;
+    permission: string;
+  }>;
+  link: string;
+  /** Oldest first. */
+  notes_list: readonly InboxNote[];
+  /** The newest items, three at most. */
+  samples: readonly Readonly<{
+    id: string;
+    text: string | null;
+    link: string;
+  }>[];
+}>;
+
+export type InboxNote = Readonly<{
+  id: string;
+  author: string;
+  author_name: string;
+  at: string;
+  text: string;
 }>;
 
 export type Job = Readonly<{
@@ -1312,6 +1411,17 @@ export type SagaWithSteps = Readonly<{
   saga: Saga;
   /** One row per attempt, by step and then by start. */
   step_logs: readonly StepLog[];
+}>;
+
+export type SavedView = Readonly<{
+  id: string;
+  name: string;
+  /** A page of the console, from `/` on, with its query. */
+  url: string;
+  /** Shown to everybody; needs the permission `console:views:share`. */
+  shared: boolean;
+  owner: string;
+  owner_name: string;
 }>;
 
 export type Schedule = Readonly<{

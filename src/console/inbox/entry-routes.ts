@@ -227,7 +227,7 @@ function addNoteRoutes(app: HttpApp, deps: InboxDeps): void {
     operationId: 'addInboxNote',
     summary: 'Add a note to an entry',
     description:
-      'At most 100 for an entry. With an `id` of the caller, repeating a request adds nothing; a note with the same id and another text is 409.',
+      'At most 100 for an entry. With a `note_id` of the caller, repeating a request adds nothing; a note with the same id and another text is 409.',
     errors: [404, 409, 503],
     params: EntryParams,
     body: Type.Object(
@@ -238,14 +238,14 @@ function addNoteRoutes(app: HttpApp, deps: InboxDeps): void {
           pattern: '\\S',
           examples: ['the provider knows; fixed by noon'],
         }),
-        id: Type.Optional(Uuid),
+        note_id: Type.Optional(Uuid),
       },
       closed,
     ),
     answer: NoteSchema,
     act: async (action) => {
-      const { text, id } = action.body;
-      const noteId = id === undefined ? null : readUuidField('console', 'id', id);
+      const { text, note_id } = action.body;
+      const noteId = note_id === undefined ? null : readUuidField('console', 'note_id', note_id);
       const note = { entryId: action.params.id, noteId, text: cleanText(text, 4 * maxNoteLength) };
       const added = await addNote(deps, editorOf(action), note);
       return presentNote(added, deps.masks.system);
