@@ -275,6 +275,7 @@ function servicesOf(
     ...jobs.maintenance,
     ...notify.services,
     ...audit.maintenance,
+    ...console.maintenance,
     createPlatformRetention(worker, logger),
     ...outbox.delivery,
     ...jobs.pushers,

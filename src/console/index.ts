@@ -7,6 +7,7 @@ import type { MigrationSource } from '../platform/postgres/migrate.ts';
 import type { Logger } from '../platform/telemetry/logger.ts';
 import { countAttention, readChanges } from '../platform/work/changes/read-changes.ts';
 import type { WatchedRows } from '../platform/work/changes/watched-rows.ts';
+import type { Worker } from '../platform/work/work.ts';
 import { addAssetRoutes } from './assets/asset-routes.ts';
 import { createConsoleBuild } from './assets/console-build.ts';
 import { createChangeHub, type HubDeps } from './events/change-hub.ts';
@@ -15,6 +16,7 @@ import { addEventsRoute } from './events/events-route.ts';
 import { addFindRoute, type FindDeps } from './find/find-route.ts';
 import { addInboxRoutes } from './inbox/inbox-routes.ts';
 import type { InboxDeps } from './inbox/list-entries.ts';
+import { createInboxRecorder } from './inbox/record-entries.ts';
 import { addViewRoutes } from './views/view-routes.ts';
 import { addSystemRoutes, type SystemDeps } from './system/system-routes.ts';
 
@@ -23,12 +25,15 @@ export type Console = Readonly<{
   /** Streams of events end when `stopping` aborts. */
   addRoutes(app: HttpApp, server: Readonly<{ stopping: AbortSignal } & Pick<SystemDeps, 'readiness'>>): void;
   services: readonly Service[];
+  /** What one replica does for all. */
+  maintenance: readonly Service[];
 }>;
 
 export type { InboxDeps };
 
 export type ConsoleDeps = Readonly<{
   db: Database;
+  worker: Worker;
   /** The rows of each slice that lists show. */
   watched: Readonly<Record<EventSliceName, WatchedRows>>;
   watchRedrives: HubDeps['watchRedrives'];
@@ -47,7 +52,7 @@ export const consoleMigrations: MigrationSource = {
 };
 
 export function createConsole(deps: ConsoleDeps): Console {
-  const { db, watched, watchRedrives, inbox, system, finders, logger, options } = deps;
+  const { db, worker, watched, watchRedrives, inbox, system, finders, logger, options } = deps;
   const { publicUrl, environment, login } = options;
   const build = createConsoleBuild(logger.child({ part: 'console' }));
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
@@ -79,5 +84,6 @@ export function createConsole(deps: ConsoleDeps): Console {
       void onceAborted(stopping).then(hub.stop);
     },
     services: [build],
+    maintenance: [createInboxRecorder(worker, entries, logger)],
   };
 }

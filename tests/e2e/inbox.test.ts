@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { sql } from '../../src/platform/postgres/sql.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestSystem, type TestSystem } from '../support/start-system.ts';
 
 type Entry = Readonly<{
@@ -311,4 +312,45 @@ test('views are their own person’s until they are shared, and lead nowhere els
     acts.map(({ action }) => action),
     ['console:views:keep', 'console:views:change'],
   );
+});
+
+test('an entry whose items are gone is done by itself, says who decided, and comes back', async () => {
+  const cause = 'v1:00000000000000d5';
+  await makeMessages('gone.v1', cause, 1);
+  await makeMessages('kept.v1', cause, 1);
+  const path = await entryOf('gone.v1');
+  const id = path.replace('/api/v1/inbox/', '');
+  await system.api.post(`${path}/snooze`, { grows_by: 10 }, as('bob'));
+  // Another process, which notes what there is, on the same database.
+  const workers = await startTestSystem({ database: system.database, env: { ROLES: 'workers' } });
+  try {
+    await eventually(async () => {
+      const rows = await system.db.query(sql`SELECT 1 FROM console.inbox_entries`);
+      assert.ok(rows.length > 8);
+    });
+    const [message] = await system.db.query<{ id: string }>(
+      sql`SELECT id FROM dlq.dlq_messages WHERE original_topic = 'gone.v1'`,
+    );
+    const deleted = await system.api.delete(`/api/v1/dlq/messages/${message?.id ?? ''}`, as('ada'));
+    assert.equal(deleted.status, 200, deleted.text);
+    await eventually(
+      async () => {
+        const done = (await listed('state=done')).find((one) => one.id === id);
+        assert.deepEqual(
+          [done?.count, done?.done?.by, (done?.done as { action?: string } | undefined)?.action],
+          [0, 'ada', 'dlq:messages:delete'],
+        );
+      },
+      { withinMs: 60_000 },
+    );
+    const { body: gone } = await system.api.get<Changed>(path);
+    assert.equal(gone.state, 'done');
+    assert.equal((await system.api.post(`${path}/done`, { reason: 'x' }, as('ada'))).status, 409);
+    assert.ok((await listed('text=kept.v1')).length > 0);
+    await makeMessages('gone.v1', cause, 1);
+    const [back] = await listed('text=gone.v1');
+    assert.deepEqual([back?.state, back?.badges.includes('back')], ['open', true]);
+  } finally {
+    await workers.stop();
+  }
 });

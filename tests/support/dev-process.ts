@@ -59,7 +59,7 @@ export async function startDevProcess(path = pathWithoutModules()): Promise<DevP
   try {
     const [url, databaseUrl] = await eventually(
       () => {
-        const ready = /Redrive is ready: (\S+)\/ [^]*export DATABASE_URL=(\S+)/.exec(said());
+        const ready = /Redrive is ready: (\S+)\/\s[^]*export DATABASE_URL=(\S+)/.exec(said());
         if (ready === null) throw new Error(`npm start is not ready: ${said()}`);
         return [ready[1] ?? '', ready[2] ?? ''] as const;
       },
