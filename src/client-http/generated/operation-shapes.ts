@@ -1320,7 +1320,7 @@ export type Operations = {
       as_of: string;
     }>;
   };
-  /** List what needs attention, the most dangerous first. An entry is a group of items that needs one decision: of messages, orders, jobs, sagas, or of the system itself. It leaves the inbox when its items are gone. By hand it can be snoozed until it grows, or marked as done with a reason; it comes back when items arrive after that. The order is: effect unknown, stuck undo, growing, older than an hour, the rest; then by age. Every kind needs the permission to view its items, and is counted over the topics, queues, destinations and workflows that the caller may see. If a slice cannot be read in time, the others are listed and `unavailable` names it. */
+  /** List what needs attention, the most dangerous first. An entry is a group of items that needs one decision: of messages, orders, jobs, sagas, or of the system itself. It leaves the inbox when its items are gone, and is then listed as done for a day. By hand it can be snoozed until it grows, or marked as done with a reason; it comes back when items arrive after that. The order is: effect unknown, stuck undo, growing, older than an hour, the rest; then by age. Every kind needs the permission to view its items, and is counted over the topics, queues, destinations and workflows that the caller may see. If a slice cannot be read in time, the others are listed and `unavailable` names it. */
   listInbox: {
     input: Readonly<{
       state?: 'open' | 'snoozed' | 'done' | undefined;

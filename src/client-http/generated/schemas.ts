@@ -436,6 +436,7 @@ export type InboxEntryDetails = Readonly<{
 }>;
 
 export type InboxNote = Readonly<{
+  /** A UUID. */
   id: string;
   author: string;
   author_name: string;

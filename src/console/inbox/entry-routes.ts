@@ -26,7 +26,7 @@ const sampleLimit = 3;
 
 const NoteSchema: TSchema = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
+    id: Uuid,
     author: Type.String({ examples: ['user:https://idp.example.com/realms/main|7f3c'] }),
     author_name: Type.String({ examples: ['ada'] }),
     at: Timestamp,
@@ -40,7 +40,11 @@ const DetailSchema: TSchema = Type.Object(
     ...entryFields,
     notes_list: Type.Array(NoteSchema, { description: 'Oldest first.' }),
     samples: Type.Array(
-      Type.Object({ id: Type.String(), text: nullable(Type.String()), link: Type.String() }),
+      Type.Object({
+        id: Type.String({ examples: ['01a1dfae-c3a5-7000-8007-f35eedc32390'] }),
+        text: nullable(Type.String({ examples: ['payment-gateway did not answer within 3000 ms'] })),
+        link: Type.String({ examples: ['/dlq/messages/01a1dfae-c3a5-7000-8007-f35eedc32390'] }),
+      }),
       { description: 'The newest items, three at most.' },
     ),
   },

@@ -30,7 +30,13 @@ export const InboxQuery = Type.Object(
 );
 
 export const EntryParams = Type.Object(
-  { id: Type.String({ maxLength: 128, pattern: ENTRY_ID_PATTERN }) },
+  {
+    id: Type.String({
+      maxLength: 128,
+      pattern: ENTRY_ID_PATTERN,
+      examples: ['messages.q0m3Xk7J1n8rT2vY5bZc9dF4gH6jKpLs'],
+    }),
+  },
   closed,
 );
 
