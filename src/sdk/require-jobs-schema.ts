@@ -4,7 +4,7 @@ import { sql } from '../platform/postgres/sql.ts';
 import { notMigrated } from './transaction.ts';
 
 /** The migrations that a worker of this version needs. A newer database will do: it stays good for older workers. */
-export const neededMigrations = { platform: 4, jobs: 9 } as const;
+export const neededMigrations = { platform: 4, jobs: 10 } as const;
 
 const noSuchTable: ReadonlySet<string> = new Set(['3F000', '42P01']);
 

@@ -20,7 +20,7 @@ function open() {
     service: 'test',
     version: '0',
     environment: 'test',
-    level: 'warn',
+    level: 'info',
     stream: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
   const counts = createSagaMetrics(metrics, log, () => begin + 2000);
@@ -50,7 +50,7 @@ test('a saga counts as started once, with the settle that says so, and as finish
     'saga_started_total{workflow="order"} 1',
     'saga_finished_total{workflow="order",status="COMPLETED"} 1',
   ]);
-  assert.deepEqual(at.lines, [], 'what goes well is not worth a warning');
+  assert.deepEqual(at.lines, [], 'what goes well is not worth a line');
 });
 
 test('an attempt that is closed tells how long it was open; one that a person marks tells nothing', async () => {
@@ -84,7 +84,7 @@ test('a saga that ends FAILED and one that needs attention are logged with their
     ],
     ['saga needs attention', id, 'order', 'ship', 'COMPENSATE', 'already shipped'],
   );
-  assert.deepEqual([failed?.['saga_id'], failed?.['level']], [id, 'warn']);
+  assert.deepEqual([failed?.['saga_id'], failed?.['level'], needs?.['level']], [id, 'info', 'warn']);
   assert.match(String(failed?.['msg']), /^saga FAILED/);
   assert.equal(String(failed?.['error']).length, 1000);
 });
