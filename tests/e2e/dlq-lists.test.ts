@@ -213,6 +213,9 @@ describe('topics', () => {
         counts: { PENDING: 2, RETRYING: 0, RESOLVED: 0, DEAD: 1 },
         oldest_pending_at: '2026-02-20T10:30:00.000+00:00',
         arrived_per_minute: 0.6,
+        unroutable: 0,
+        sources: [],
+        policies: [],
       },
       {
         topic: 'b.v1',
@@ -220,6 +223,9 @@ describe('topics', () => {
         counts: { PENDING: 0, RETRYING: 0, RESOLVED: 1, DEAD: 0 },
         oldest_pending_at: null,
         arrived_per_minute: 0.2,
+        unroutable: 0,
+        sources: [],
+        policies: [],
       },
     ]);
   });

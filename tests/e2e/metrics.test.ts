@@ -64,6 +64,7 @@ describe('the metrics of a running server', () => {
       'audit denials',
       'audit retention',
       'audit seal',
+      'console inbox',
       'dlq archive',
       'dlq discovery',
       'dlq gauges',

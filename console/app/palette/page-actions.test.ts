@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { findPageActions } from './page-actions.ts';
+
+afterEach(() => document.body.replaceChildren());
 
 function pageWith(html: string): HTMLElement {
   document.body.innerHTML = html;

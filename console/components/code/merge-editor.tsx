@@ -88,16 +88,33 @@ const reading: Extension = [EditorState.readOnly.of(true), lineNumbers(), keymap
 
 /**
  * Replaces a selection without the browser, which would give the new text the look of the old one in a `style`
- * attribute: the policy of the page refuses those.
+ * attribute: the policy of the page refuses those. The editor hears of a selection a moment after the browser; of a long
+ * text the browser knows only the lines on screen.
  */
 const replacing = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data } = event;
-    if (inputType !== 'insertText' || data === null || view.state.selection.main.empty) return false;
-    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    const { main } = view.state.selection;
+    const [range] = event.getTargetRanges();
+    if (inputType !== 'insertText' || data === null) return false;
+    if (main.empty && range?.collapsed !== false) return false;
+    const from =
+      range === undefined || !main.empty ? main.from : view.posAtDOM(range.startContainer, range.startOffset);
+    const to =
+      range === undefined || !main.empty ? main.to : view.posAtDOM(range.endContainer, range.endOffset);
+    const insert = view.state.toText(data);
+    view.dispatch({
+      changes: { from, to, insert },
+      selection: { anchor: from + insert.length },
+      userEvent: 'input.type',
+      scrollIntoView: true,
+    });
     return true;
   },
 });
+
+/** `Ctrl Enter` is the key of the page that confirms. */
+const editingKeys = defaultKeymap.filter(({ key }) => key !== 'Mod-Enter');
 
 /** Tab stays the way to the next field. */
 const editing: Extension = [
@@ -105,5 +122,5 @@ const editing: Extension = [
   history(),
   replacing,
   search({ top: true }),
-  keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap]),
+  keymap.of([...searchKeymap, ...historyKeymap, ...editingKeys]),
 ];

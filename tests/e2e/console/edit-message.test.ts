@@ -4,7 +4,7 @@ import { sql } from '../../../src/platform/postgres/sql.ts';
 import { assertAccessible } from '../../support/console/assert-accessible.ts';
 import { startConsoleSystem, type ConsoleSystem } from '../../support/console/console-system.ts';
 import { describeConsole } from '../../support/console/console-tests.ts';
-import { tabTo } from '../../support/console/keyboard.ts';
+import { tabTo, retype } from '../../support/console/keyboard.ts';
 import { openConsole } from '../../support/console/open-console.ts';
 import { tryEdit } from '../../support/edits.ts';
 
@@ -32,9 +32,9 @@ describeConsole('editing a message', (browser) => {
     await page.getByRole('button', { name: /^Edit/ }).waitFor();
     await page.keyboard.press('e');
     const value = page.getByLabel('Value', { exact: true });
-    await value.fill('{\n  "big": 12345678901234567890,\n  "qty":\n}');
+    await retype(page, value, '{\n  "big": 12345678901234567890,\n  "qty":\n}');
     await page.getByText(/^Value: text, \d+ B$/).waitFor();
-    await value.fill(original.replace('"qty": 0', '"qty": 1'));
+    await retype(page, value, original.replace('"qty": 0', '"qty": 1'));
     await page.locator('.cm-merge-a .cm-changedText').getByText('0', { exact: true }).waitFor();
     await page.locator('.cm-merge-b .cm-changedText').getByText('1', { exact: true }).waitFor();
     await page.getByText('Can be saved as version 1.').waitFor();
@@ -54,7 +54,7 @@ describeConsole('editing a message', (browser) => {
     const id = await storeOne(Buffer.from(original));
     const path = `/dlq/messages/${id}/edit`;
     const page = await openConsole(t, { browser, system, path, expectedErrors: [/409|412/] });
-    await page.getByLabel('Value', { exact: true }).fill('{"qty": 2}');
+    await retype(page, page.getByLabel('Value', { exact: true }), '{"qty": 2}');
     await page.getByLabel('Reason', { exact: true }).fill('mine');
     const { status } = await tryEdit(system.api, id, { value: '{"qty": 3}' });
     assert.equal(status, 200);
@@ -119,7 +119,7 @@ describeConsole('editing a message', (browser) => {
     const id = await storeOne(Buffer.from(original));
     const viewport = { width: 320, height: 640 };
     const page = await openConsole(t, { browser, system, path: `/dlq/messages/${id}/edit`, viewport });
-    await page.getByLabel('Value', { exact: true }).fill(original.replace('"qty": 0', '"qty": 1'));
+    await retype(page, page.getByLabel('Value', { exact: true }), original.replace('"qty": 0', '"qty": 1'));
     await page.locator('.cm-deletedChunk').getByText('"qty": 0').waitFor();
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), viewport.width);
     await assertAccessible(page);
@@ -135,7 +135,7 @@ describeConsole('editing a message', (browser) => {
         theme,
         language: theme === 'dark' ? 'ja' : 'en',
       });
-      await page.getByLabel(theme === 'dark' ? '値' : 'Value', { exact: true }).fill('{}');
+      await retype(page, page.getByLabel(theme === 'dark' ? '値' : 'Value', { exact: true }), '{}');
       await page.locator('.cm-merge-b .cm-changedLine').first().waitFor();
       await assertAccessible(page);
     });

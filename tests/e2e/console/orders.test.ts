@@ -5,6 +5,7 @@ import { sql } from '../../../src/platform/postgres/sql.ts';
 import { assertAccessible } from '../../support/console/assert-accessible.ts';
 import { consoleOf, startGuardedConsole, type ConsoleSystem } from '../../support/console/console-system.ts';
 import { describeConsole } from '../../support/console/console-tests.ts';
+import { retype } from '../../support/console/keyboard.ts';
 import { openConsole } from '../../support/console/open-console.ts';
 import { startOutboxSystem, storedOrder, type OutboxSystem } from '../../support/outbox-system.ts';
 import type { PartnerAct } from '../../support/partner.ts';
@@ -56,9 +57,9 @@ describeConsole('orders', (browser) => {
     await page.getByRole('heading', { name: `Supersede order ${head}` }).waitFor();
     await page.getByText('Nothing is changed').waitFor();
     const request = page.getByLabel('Corrected request');
-    await request.fill('{"symbol": "EURUSD", "qty": 10000.10,}');
+    await retype(page, request, '{"symbol": "EURUSD", "qty": 10000.10,}');
     await page.getByText(/Not valid JSON: line 1/).waitFor();
-    await request.fill('{"symbol": "EURUSD", "qty": 10000.10}');
+    await retype(page, request, '{"symbol": "EURUSD", "qty": 10000.10}');
     await page.locator('.cm-merge-b .cm-changedLine').getByText('{"symbol": "EURUSD"').waitFor();
     await page.keyboard.press('Control+Enter');
     await page.getByText('A reason is required.').waitFor();
@@ -253,7 +254,7 @@ describeConsole('orders', (browser) => {
       const [head = 0n] = await blockedLane(`account-${theme}`, 1);
       const language = theme === 'dark' ? 'ja' : 'en';
       const page = await open(t, `/outbox/orders?q=lane:account-${theme}&peek=${head}`, { theme, language });
-      await page.getByRole('complementary').locator('pre').first().waitFor();
+      await page.getByRole('complementary').locator('.cm-content').first().waitFor();
       await assertAccessible(page);
       for (const tab of ['attempts', 'request', 'proof', 'history']) {
         await page.goto(`${system.url}/outbox/orders/${head}?tab=${tab}`);

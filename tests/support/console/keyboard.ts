@@ -22,6 +22,14 @@ export async function typeInto(page: Page, field: Locator, text: string): Promis
   else await page.keyboard.insertText(text);
 }
 
+/** Replaces the text of an editor by keys. To fill it is what an input method does, after which the browser sets styles. */
+export async function retype(page: Page, editor: Locator, text: string): Promise<void> {
+  await editor.click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.press('Delete');
+  await page.keyboard.insertText(text);
+}
+
 /** Moves the cursor of a list to the row that has the text. */
 export async function moveToRow(page: Page, text: RegExp): Promise<void> {
   const row = page.getByRole('row', { name: text });
