@@ -40,17 +40,18 @@ describe('Two redrives and a retry-all over the same messages', { skip: await wh
     const api = createApiClient(one.url);
     const first = await planRedrive(api, { filter: { topic: at.originalTopic } });
     const second = await planRedrive(createApiClient(two.url), { filter: { status: ['PENDING'] } });
-    await Promise.all([
+    const answers = await Promise.all([
       commandRedrive(api, first.id, 'start'),
       commandRedrive(api, second.id, 'start'),
       retryAll(at, two),
     ]);
-    for (const { id } of [first, second]) await endedRedrive(api, id);
+    const ended = [await endedRedrive(api, first.id), await endedRedrive(api, second.id)];
     const records = await readAll(at.broker, at.originalTopic);
     const ids = records.map(({ headers }) =>
       String(headers.find(({ key }) => String(key) === 'redrive-message-id')?.value),
     );
-    assert.equal(ids.length, options.count);
+    const told = [...ended.map(({ state, receipt }) => ({ state, receipt })), answers.at(-1)];
+    assert.equal(ids.length, options.count, JSON.stringify(told));
     assert.equal(new Set(ids).size, options.count);
     const attempts = await at.db.query(sql`
       SELECT DISTINCT status, attempt_no FROM dlq.dlq_messages`);

@@ -186,6 +186,7 @@ describe('starting a saga', () => {
       payload: { sku: 'shoe', qty: 2 },
       correlation_id: 'order-117',
       initiated_by: 'web',
+      created_by: null,
       error_message: null,
       compensation: 'none',
       needs_attention: false,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
 import { createApiClient } from '../../support/api-client.ts';
 import { sql } from '../../../src/platform/postgres/sql.ts';
@@ -71,6 +72,8 @@ describeConsole('logins in the console', (browser) => {
     await login.system.db.query(
       sql`UPDATE access.sessions SET last_seen_at = last_seen_at - interval '31 minutes'`,
     );
+    // A server looks a session up at most once a second.
+    await delay(1100);
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sagas' }).click();
     await page.waitForURL(/\/sagas/);
     await alert(page).waitFor();
