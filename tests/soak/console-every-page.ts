@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible } from '../../support/console/assert-accessible.ts';
-import { describeConsole } from '../../support/console/console-tests.ts';
-import { startEveryPage, type EveryPage } from '../../support/console/every-page.ts';
-import { openConsole } from '../../support/console/open-console.ts';
+import { assertAccessible } from '../support/console/assert-accessible.ts';
+import { describeConsole } from '../support/console/console-tests.ts';
+import { startEveryPage, type EveryPage } from '../support/console/every-page.ts';
+import { openConsole } from '../support/console/open-console.ts';
 
 /** What holds for every page, with hostile texts that are far too long in each of them. */
 describeConsole('every page, below a path', (browser) => {
