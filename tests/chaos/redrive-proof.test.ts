@@ -30,7 +30,7 @@ describe('A redrive of two thousand messages', { skip: await whyNoKafka() }, () 
 });
 
 describe('Two redrives and a retry-all over the same messages', { skip: await whyNoKafka() }, () => {
-  it('in two processes publish each message once', async (t) => {
+  it('in two processes publish each message once, with another redrive for what they leave to each other', async (t) => {
     const at = await openScene({ partitions: 3 });
     t.after(() => at.close());
     await storeLetters(at, options);
@@ -40,18 +40,25 @@ describe('Two redrives and a retry-all over the same messages', { skip: await wh
     const api = createApiClient(one.url);
     const first = await planRedrive(api, { filter: { topic: at.originalTopic } });
     const second = await planRedrive(createApiClient(two.url), { filter: { status: ['PENDING'] } });
-    const answers = await Promise.all([
+    await Promise.all([
       commandRedrive(api, first.id, 'start'),
       commandRedrive(api, second.id, 'start'),
       retryAll(at, two),
     ]);
-    const ended = [await endedRedrive(api, first.id), await endedRedrive(api, second.id)];
+    for (const { id } of [first, second]) await endedRedrive(api, id);
+    // What one of them has in flight holds back the rest of its key in the others; they skip it, and it stays PENDING.
+    const [left] = await at.db.query<{ count: number }>(sql`
+      SELECT count(*)::int AS count FROM dlq.dlq_messages WHERE status = 'PENDING'`);
+    if ((left?.count ?? 0) > 0) {
+      const { id } = await planRedrive(api, { filter: { topic: at.originalTopic } });
+      await commandRedrive(api, id, 'start');
+      await endedRedrive(api, id);
+    }
     const records = await readAll(at.broker, at.originalTopic);
     const ids = records.map(({ headers }) =>
       String(headers.find(({ key }) => String(key) === 'redrive-message-id')?.value),
     );
-    const told = [...ended.map(({ state, receipt }) => ({ state, receipt })), answers.at(-1)];
-    assert.equal(ids.length, options.count, JSON.stringify(told));
+    assert.equal(ids.length, options.count);
     assert.equal(new Set(ids).size, options.count);
     const attempts = await at.db.query(sql`
       SELECT DISTINCT status, attempt_no FROM dlq.dlq_messages`);
