@@ -11,7 +11,7 @@ import { firstSessionKey, startLoginSystem } from '../support/login-system.ts';
 const next = 'the-next-key-of-the-tests-0123456789abc';
 /** The files of two machines change at different times. */
 const apartMs = 600;
-/** A process has read a changed file by then. */
+/** After this long every process has read a changed file. */
 const readWithinMs = 1100;
 
 test('keys of two replicas are rotated as documented, and no login that is in progress fails', async (t) => {

@@ -78,7 +78,7 @@ export function useLiveRows<Row>(source: Source<Row>): LiveList<Row> {
     const turn = turns.current.begun;
     try {
       const found = await readRows(now, latest.current.state, unread);
-      // Another filter, or loaded again: this answer is about other rows. Or a later one was faster.
+      // The filter changed, the list was loaded again, or a later answer came first: this one is outdated.
       if (found === null || latest.current.source.rows !== now.rows || turn < turns.current.shown) return;
       turns.current.shown = turn;
       setState(found.state);

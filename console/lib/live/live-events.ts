@@ -25,7 +25,7 @@ export type FollowedRedrive = Readonly<
 >;
 
 export type LiveEvent =
-  /** `needsAttention` is null if the server could not count, and absent if it is as before. */
+  /** `needsAttention` is null if the server could not count it, and absent if it has not changed. */
   | Readonly<{ kind: 'change'; change: Change; needsAttention?: number | null }>
   | Readonly<{ kind: 'redrives'; redrives: readonly FollowedRedrive[] }>
   | Readonly<{ kind: 'resync' | 'beat' | 'bye' }>;

@@ -54,7 +54,7 @@ const columns: Sql = sql`
   e.done_count::float8 AS "doneCount", e.done_by AS "doneBy", e.done_at AS "doneAt", e.done_reason AS "doneReason",
   (SELECT count(*)::int FROM console.inbox_notes n WHERE n.entry_id = e.id) AS notes`;
 
-/** The rows of these entries; others are entries that nobody has noted yet. */
+/** The stored rows of these entries. An entry that has not been noted yet has none. */
 export async function readEntries(
   db: Queryable,
   ids: readonly string[],

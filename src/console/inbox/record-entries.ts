@@ -121,7 +121,7 @@ async function markGone(tx: Queryable, { present, unread, before }: Present): Pr
   return rows.length;
 }
 
-/** In so many of the newest events it is looked for who decided. */
+/** How many of the newest events are searched for the one that says who decided. */
 const searchedEvents = 2000;
 
 /** The last act about the topics, queues, destinations or workflows of the entry, within the last hour. */
@@ -151,7 +151,7 @@ const keepDays = 30;
 /** As long as the audit log. */
 const keepNotesDays = 400;
 
-/** Entries whose items are gone for long, with their notes. */
+/** Deletes entries whose items have been gone for a long time, with their notes. */
 function oldEntries(db: Queryable) {
   return deleteTask({ name: 'old entries of the inbox', count: 'entries', batchSize }, async (limit) => {
     const rows = await db.query(sql`
